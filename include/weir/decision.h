@@ -1,0 +1,94 @@
+// What a check answers. A denial is a normal answer; `problem` is set only when the question
+// itself was wrong (an empty key, a cost that can never fit), and then nothing was charged.
+//
+//   weir::Decision d = limiter.Check(user_id);
+//   if (!d.allowed()) Reply429(d.retry_after);
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string_view>
+
+#include "weir/time.h"
+
+namespace weir {
+
+// Units asked for. 0 peeks: it tells what is left and takes nothing.
+struct Cost {
+  // The largest cost a call may name. A quota's burst is below it, so a larger cost never fits.
+  static constexpr uint64_t kMax = uint64_t{1} << 32;
+
+  // Implicit on purpose: Check(key, 5). A negative number is kept as one that no quota admits.
+  template <std::integral I>
+  constexpr Cost(I value)  // NOLINT(google-explicit-constructor)
+      : units(value < I{0} ? ~uint64_t{0} : static_cast<uint64_t>(value)) {}
+
+  uint64_t units;
+};
+
+enum class Outcome : uint8_t {
+  kAllowed,
+  kDenied,   // does not fit now; it will after retry_after
+  kRefused,  // can never be answered as asked: see problem
+};
+
+// Why a check was refused. Text for people: Explain(problem).
+enum class Problem : uint8_t {
+  kNone,
+  kCostAboveBurst,  // more than the quota admits at once on a fresh key
+  kCostTooLarge,    // negative, or above Cost::kMax
+  kKeyEmpty,
+  kKeyTooLong,  // above kMaxKeyBytes
+  kKeyHasNul,   // NUL byte in a key, unless the store takes binary keys
+  kNowTooFar,   // the caller's `now` is further from the store's clock than its max_skew
+};
+
+// Longer text can be hashed by the caller first; a longer key is nearly always a mistake.
+inline constexpr uint32_t kMaxKeyBytes = 65535;
+
+// Which field was wrong and what is allowed.
+[[nodiscard]] std::string_view Explain(Problem problem) noexcept;
+
+// What the decision rests on.
+enum class Basis : uint8_t {
+  kStore,     // the key's own state
+  kOverflow,  // the table was full of live keys: a state shared with other overflowing keys
+  kOpen,      // nobody counted this (overflow policy kAllow)
+  kClosed,    // nobody counted this (overflow policy kDeny)
+};
+
+[[nodiscard]] std::string_view ToString(Basis basis) noexcept;
+
+struct Decision {
+  Duration retry_after{};  // denied: waiting this long, alone, is enough; one tick less is not
+  Duration reset_after{};  // until the key is as good as new
+  uint32_t limit = 0;      // the most units at once on a fresh key
+  uint32_t remaining = 0;  // units that would still be admitted now
+  uint32_t charged = 0;    // units taken by this call
+  Outcome outcome = Outcome::kDenied;
+  Basis basis = Basis::kStore;
+  Problem problem = Problem::kNone;
+
+  [[nodiscard]] constexpr bool allowed() const noexcept { return outcome == Outcome::kAllowed; }
+};
+
+static_assert(sizeof(Decision) == 32, "two decisions to a cache line");
+
+// What a charge does when it does not fit.
+enum class ChargeMode : uint8_t {
+  kAdmit,        // refused, and nothing is charged
+  kCountAlways,  // counted all the same, and may go over; the outcome still says denied
+  kUpTo,         // takes as much as fits, perhaps nothing
+  kDryRun,       // answers as kAdmit would, and charges nothing
+};
+
+// Proof of a charge, for giving it back. Good for the limiter that issued it.
+struct Receipt {
+  uint64_t hash = 0;       // whose state was charged
+  uint64_t mark = 0;       // the state right after the charge (GCRA: TAT; windows: window id)
+  uint64_t refunds = 0;    // the refund counter of the key's stripe before the charge
+  uint32_t charged = 0;    // 0: nothing to give back
+  uint32_t binding = 0;    // which version of the quota was charged
+};
+
+}  // namespace weir

@@ -1,0 +1,114 @@
+// The keyed limiter: start reading here.
+//
+//   auto quota = weir::Quota::Parse("100/min burst 20");
+//   auto limiter = weir::Limiter::Create(*quota);
+//   if (!limiter->Check("user:42").allowed()) return TooManyRequests();
+//
+// All calls are synchronous, thread-safe, and neither lock, allocate nor throw once a key has been
+// seen (a key's first charge takes a striped spin lock for a few instructions).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "weir/decision.h"
+#include "weir/quota.h"
+#include "weir/result.h"
+#include "weir/store.h"
+#include "weir/time.h"
+
+namespace weir {
+
+struct CheckOptions {
+  Cost cost = 1;
+  ChargeMode mode = ChargeMode::kAdmit;
+  std::optional<Timestamp> now = std::nullopt;  // none: the clock is read
+  Receipt* receipt = nullptr;                   // filled if given, for GiveBack
+};
+
+class Limiter {
+ public:
+  // A limiter with a store of its own, all of whose budget suits this quota.
+  static Result<Limiter> Create(const Quota& quota, MemoryOptions options = {});
+  // One of several limiters on a shared store.
+  static Result<Limiter> Create(const Quota& quota, std::shared_ptr<MemoryStore> store);
+
+  Limiter(Limiter&&) noexcept;
+  Limiter& operator=(Limiter&&) noexcept;
+  ~Limiter();
+
+  // Reads the clock.
+  Decision Check(std::string_view key, Cost cost = 1) noexcept;
+  // Does not: for callers that have the time already, or decide many requests at one instant.
+  Decision Check(std::string_view key, Timestamp now, Cost cost = 1) noexcept;
+  Decision Check(std::string_view key, const CheckOptions& options) noexcept;
+
+  // Decides keys[i] into decisions[i], in order, as Check would one after the other, with one
+  // clock read (or none) and the memory of later keys fetched while earlier ones are decided.
+  // REQUIRES: decisions.size() >= keys.size().
+  void CheckMany(std::span<const std::string_view> keys, std::span<Decision> decisions,
+                 Cost cost = 1) noexcept;
+  void CheckMany(std::span<const std::string_view> keys, Timestamp now,
+                 std::span<Decision> decisions, Cost cost = 1) noexcept;
+
+  // Takes what fits of `most`, perhaps nothing: Decision::charged says how much.
+  Decision TakeUpTo(std::string_view key, Cost most) noexcept;
+
+  // Gives back what a receipt was charged, as far as it is still owed: a bucket that has refilled
+  // meanwhile, or a window that has closed, gets nothing. Never more than was paid. Each receipt
+  // may be used once; using it empties it. Returns the whole units given back.
+  uint32_t GiveBack(Receipt& receipt) noexcept;
+  uint32_t GiveBack(Receipt& receipt, Timestamp now) noexcept;
+
+  // Changes the quota under traffic. What keys owe is carried over: a raise never turns an allowed
+  // request into a denied one, and nobody gets a fresh bucket.
+  Result<void> Update(const Quota& quota);
+
+  [[nodiscard]] Quota quota() const;
+  [[nodiscard]] const std::shared_ptr<MemoryStore>& store() const noexcept;
+  // The clock that Check(key) reads, for callers that pass `now`.
+  [[nodiscard]] Timestamp Now() const noexcept;
+
+  struct State;  // internal
+  [[nodiscard]] State& state() noexcept { return *state_; }
+
+ private:
+  explicit Limiter(std::unique_ptr<State> state);
+
+  std::unique_ptr<State> state_;
+};
+
+// One part of a request: this key, under this limiter's quota.
+struct Charge {
+  Limiter* limiter = nullptr;
+  std::string_view key;
+  Cost cost = 1;
+  ChargeMode mode = ChargeMode::kAdmit;  // kAdmit or kCountAlways
+};
+
+// The answer to several charges taken together.
+struct Verdict {
+  Outcome outcome = Outcome::kAllowed;
+  Problem problem = Problem::kNone;
+  // Which charge speaks for all: refused, the one with the longest retry_after; allowed, the one
+  // with the least left of its limit.
+  size_t deciding = 0;
+  Duration retry_after{};  // the longest of the refusing charges
+
+  [[nodiscard]] bool allowed() const noexcept { return outcome == Outcome::kAllowed; }
+};
+
+inline constexpr size_t kMaxCharges = 64;
+
+// Takes every kAdmit charge or none of them; kCountAlways charges are counted either way.
+// Never admits more than each quota allows. While two such calls race on the same key a denial may
+// be too early by at most the cost in flight (docs/accuracy.md).
+// REQUIRES: charges.size() <= kMaxCharges; decisions, and receipts unless empty, as many.
+Verdict CheckAll(std::span<const Charge> charges, std::span<Decision> decisions,
+                 std::optional<Timestamp> now = std::nullopt,
+                 std::span<Receipt> receipts = {}) noexcept;
+
+}  // namespace weir

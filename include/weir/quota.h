@@ -1,0 +1,96 @@
+// A Quota says how much, how fast, with what burst, counted how. It cannot be built invalid.
+//
+//   auto a = weir::Quota::Parse("100/min");                // sliding counter
+//   auto b = weir::Quota::Parse("5000/h burst 20");        // token bucket
+//   auto c = weir::Quota::Parse("1000000/month");          // calendar quota, UTC
+//   auto d = weir::Quota::TokenBucket(10, std::chrono::seconds(1), 20);
+//   auto e = weir::Quota::MinGap(std::chrono::seconds(2));
+//
+// Every factory returns Result<Quota>; the error names the field, what was found and the nearest
+// value that is allowed. What each algorithm admits is stated in docs/reference/algorithms.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "weir/result.h"
+#include "weir/time.h"
+
+namespace weir {
+
+enum class Algorithm : uint8_t {
+  kTokenBucket,    // GCRA: continuous refill, burst on top
+  kLeakyBucket,    // the same law seen as a level that drains: a meter, it delays nothing
+  kFixedWindow,    // a counter per window
+  kSlidingWindow,  // two counters, the older one weighted
+  kMinGap,         // a least distance between two requests
+  kCalendar,       // a counter per day, week, month or year of a time zone
+};
+
+[[nodiscard]] std::string_view ToString(Algorithm algorithm) noexcept;
+
+// Where a fixed window begins.
+enum class WindowStart : uint8_t {
+  kEpoch,     // multiples of the window since 1970-01-01T00:00:00Z
+  kFirstHit,  // the first charge of a key opens its window
+  kPerKey,    // as kEpoch, shifted by a keyed hash of the key so that keys do not reset together
+};
+
+enum class CalendarPeriod : uint8_t { kDay, kWeek, kMonth, kYear };
+
+// The raw fields, for building a quota from configuration. Quota::Create checks them.
+struct QuotaSpec {
+  Algorithm algorithm = Algorithm::kSlidingWindow;
+  int64_t limit = 0;
+  Duration window{};  // the gap itself for kMinGap; unused for kCalendar
+  int64_t burst = 0;  // buckets only; 0 means the limit
+  WindowStart start = WindowStart::kEpoch;
+  CalendarPeriod period = CalendarPeriod::kMonth;
+  std::string time_zone = "UTC";  // calendar only; a name of the system's zone database
+};
+
+class Quota {
+ public:
+  static constexpr int64_t kMaxLimit = 4294967295;  // 2^32 - 1, also the largest burst
+  static constexpr Duration kMinWindow = std::chrono::microseconds(1);
+  static constexpr Duration kMaxWindow = std::chrono::hours(24 * 3653);     // ten years
+  static constexpr Duration kMaxHorizon = std::chrono::hours(24 * 36525);   // a hundred years
+
+  static Result<Quota> Create(QuotaSpec spec);
+
+  // `<limit>/<window> [burst <n>] [<algorithm>] [<option>...]`, or `gap <duration>`.
+  // Without an algorithm: a burst makes it a token bucket, month and year make it a calendar
+  // quota, anything else is a sliding counter. The whole grammar: docs/reference/quota.md.
+  static Result<Quota> Parse(std::string_view text);
+
+  static Result<Quota> TokenBucket(int64_t limit, Duration window, int64_t burst = 0);
+  static Result<Quota> LeakyBucket(int64_t limit, Duration window, int64_t burst = 0);
+  static Result<Quota> FixedWindow(int64_t limit, Duration window,
+                                   WindowStart start = WindowStart::kEpoch);
+  static Result<Quota> SlidingWindow(int64_t limit, Duration window);
+  static Result<Quota> MinGap(Duration gap);
+  static Result<Quota> Calendar(int64_t limit, CalendarPeriod period,
+                                std::string_view time_zone = "UTC");
+
+  [[nodiscard]] Algorithm algorithm() const noexcept { return spec_.algorithm; }
+  [[nodiscard]] uint32_t limit() const noexcept { return static_cast<uint32_t>(spec_.limit); }
+  [[nodiscard]] Duration window() const noexcept { return spec_.window; }
+  // The most units at once on a fresh key.
+  [[nodiscard]] uint32_t burst() const noexcept { return static_cast<uint32_t>(spec_.burst); }
+  [[nodiscard]] WindowStart start() const noexcept { return spec_.start; }
+  [[nodiscard]] CalendarPeriod period() const noexcept { return spec_.period; }
+  [[nodiscard]] const std::string& time_zone() const noexcept { return spec_.time_zone; }
+
+  // Text that Parse reads back to an equal quota.
+  [[nodiscard]] std::string ToString() const;
+
+  friend bool operator==(const Quota& a, const Quota& b) noexcept;
+
+ private:
+  explicit Quota(QuotaSpec spec) : spec_(std::move(spec)) {}
+
+  QuotaSpec spec_;
+};
+
+}  // namespace weir

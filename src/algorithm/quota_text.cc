@@ -1,0 +1,632 @@
+#include "algorithm/quota_text.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "base/time_zone.h"
+#include "base/wide_math.h"
+
+namespace weir::algorithm {
+namespace {
+
+using base::Quoted;
+using base::Uint128;
+
+struct Unit {
+  std::array<std::string_view, 5> names;
+  int64_t ns = 0;  // 0: a month or a year, which have no fixed length
+  std::optional<CalendarPeriod> period;
+};
+
+constexpr int64_t kUs = 1000;
+constexpr int64_t kMs = 1000 * kUs;
+constexpr int64_t kSecond = 1000 * kMs;
+constexpr int64_t kMinute = 60 * kSecond;
+constexpr int64_t kHour = 60 * kMinute;
+constexpr int64_t kDay = 24 * kHour;
+constexpr int64_t kWeek = 7 * kDay;
+
+constexpr Unit kUnits[] = {
+    {{"ns", "nanosecond", "nanoseconds"}, 1, {}},
+    {{"us", "usec", "usecs", "microsecond", "microseconds"}, kUs, {}},
+    {{"ms", "msec", "msecs", "millisecond", "milliseconds"}, kMs, {}},
+    {{"s", "sec", "secs", "second", "seconds"}, kSecond, {}},
+    {{"m", "min", "mins", "minute", "minutes"}, kMinute, {}},
+    {{"h", "hr", "hrs", "hour", "hours"}, kHour, {}},
+    {{"d", "day", "days"}, kDay, CalendarPeriod::kDay},
+    {{"w", "week", "weeks"}, kWeek, CalendarPeriod::kWeek},
+    {{"month", "months"}, 0, CalendarPeriod::kMonth},
+    {{"yr", "yrs", "year", "years"}, 0, CalendarPeriod::kYear},
+};
+
+constexpr std::string_view kUnitsAllowed =
+    "allowed are ns, us, ms, s, min, h, day, week, month and year";
+
+constexpr Algorithm kNamedAlgorithms[] = {Algorithm::kTokenBucket, Algorithm::kLeakyBucket,
+                                          Algorithm::kFixedWindow, Algorithm::kSlidingWindow,
+                                          Algorithm::kCalendar};
+constexpr WindowStart kStarts[] = {WindowStart::kEpoch, WindowStart::kFirstHit,
+                                   WindowStart::kPerKey};
+
+constexpr std::string_view kWordsAllowed =
+    "allowed are \"burst <n>\", \"token-bucket\", \"leaky-bucket\", \"fixed-window\", "
+    "\"sliding-window\", \"calendar\", \"from <start>\" and \"in <time zone>\"";
+
+char Lower(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool IsDigit(char c) noexcept {
+  return c >= '0' && c <= '9';
+}
+
+bool IsLetter(char c) noexcept {
+  return Lower(c) >= 'a' && Lower(c) <= 'z';
+}
+
+bool IsSpace(char c) noexcept {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+bool SameWord(std::string_view a, std::string_view b) noexcept {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return Lower(x) == Lower(y); });
+}
+
+bool BeginsWith(std::string_view word, std::string_view prefix) noexcept {
+  return word.size() >= prefix.size() && SameWord(word.substr(0, prefix.size()), prefix);
+}
+
+// Collects candidates for "did you mean". A word cut short wins, then the least distance, then the
+// longest candidate: "mn" is rather "min" than "m".
+class Suggestion {
+ public:
+  explicit Suggestion(std::string_view found)
+      : found_(found),
+        best_distance_(found.size() <= 4   ? 2
+                       : found.size() <= 7 ? 3
+                                           : 4) {}
+
+  void Consider(std::string_view candidate) {
+    const bool is_cut_short = found_.size() >= 2 && BeginsWith(candidate, found_);
+    const size_t distance = is_cut_short ? 0 : base::SpellingDistance(found_, candidate);
+    if (distance >= candidate.size() || distance >= found_.size()) {
+      return;  // nothing in common
+    }
+    const bool is_longer = !best_.empty() && !is_cut_short && candidate.size() > best_.size();
+    if (distance < best_distance_ || (distance == best_distance_ && is_longer)) {
+      best_distance_ = distance;
+      best_ = candidate;
+    }
+  }
+
+  // A question that begins with a space, or nothing.
+  [[nodiscard]] std::string Phrase() const {
+    return best_.empty() ? std::string() : " did you mean " + Quoted(best_) + "?";
+  }
+
+ private:
+  std::string_view found_;
+  size_t best_distance_;
+  std::string_view best_;
+};
+
+// Left to right, one error at most. Each method returns whether to go on.
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  Result<ParsedQuota> Run() {
+    if (Quota() && Resolve()) {
+      return std::move(out_);
+    }
+    return QuotaTextError(text_, error_column_, error_);
+  }
+
+ private:
+  struct Word {
+    std::string_view text;
+    size_t column = 0;  // 0: not there
+  };
+
+  struct Span {
+    const Unit* unit = nullptr;
+    std::string written;  // as found, without the spaces
+    size_t column = 0;
+    bool is_single = false;  // one unit: "day", "1d"
+  };
+
+  bool Quota();
+  bool Gap();
+  bool Number(Word word, std::string_view field, int64_t& value);
+  bool Window(std::string_view field, Span& span, Duration& window);
+  bool Count(Word word, std::string_view field, Uint128& count, bool& is_negative);
+  bool Options();
+  bool Option(Word word);
+  bool Once(Word& place, Word word);
+  bool Start(Word word);
+  bool Resolve();
+  bool ResolveCalendar();
+
+  bool Fail(size_t column, std::string message) {
+    error_column_ = column;
+    error_ = std::move(message);
+    return false;
+  }
+
+  [[nodiscard]] bool AtEnd() const noexcept { return at_ >= text_.size(); }
+
+  void SkipSpace() noexcept {
+    while (!AtEnd() && IsSpace(text_[at_])) {
+      ++at_;
+    }
+  }
+
+  enum class Stop : uint8_t { kSpace, kSpaceOrSlash };
+
+  Word TakeWord(Stop stop) noexcept {
+    const size_t begin = at_;
+    while (!AtEnd() && !IsSpace(text_[at_]) && (stop == Stop::kSpace || text_[at_] != '/')) {
+      ++at_;
+    }
+    return {text_.substr(begin, at_ - begin), begin + 1};
+  }
+
+  void Place(QuotaField field, size_t column) noexcept {
+    out_.column[static_cast<size_t>(field)] = column;
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+  size_t error_column_ = 1;
+  std::string error_;
+  ParsedQuota out_;
+
+  Span span_;
+  Word algorithm_;
+  Word burst_;
+  Word from_;
+  Word in_;
+};
+
+// digits with single underscores between them. Saturates far above every limit.
+bool Parser::Count(Word word, std::string_view field, Uint128& count, bool& is_negative) {
+  constexpr Uint128 kCeiling = Uint128{1} << 100;
+  std::string_view digits = word.text;
+  is_negative = digits.starts_with('-');
+  if (is_negative) {
+    digits.remove_prefix(1);
+  }
+  count = 0;
+  bool after_digit = false;
+  for (const char c : digits) {
+    if (c == '_' && after_digit) {
+      after_digit = false;
+      continue;
+    }
+    if (!IsDigit(c)) {
+      after_digit = false;
+      break;
+    }
+    after_digit = true;
+    count = count > kCeiling ? count : count * 10 + static_cast<unsigned>(c - '0');
+  }
+  if (!after_digit) {
+    const bool is_fraction = digits.find('.') != std::string_view::npos && IsDigit(digits.front());
+    return Fail(word.column, std::string(field) + ": " + Quoted(word.text) + " is not a number; " +
+                                 (is_fraction ? "only whole numbers are allowed, and 1.5/s is 3/2s"
+                                              : "expected digits, such as 100, 1_000 or 5k"));
+  }
+  return true;
+}
+
+bool Parser::Number(Word word, std::string_view field, int64_t& value) {
+  std::string_view digits = word.text;
+  Uint128 scale = 1;
+  if (!digits.empty() && (digits.back() == 'k' || digits.back() == 'K' || digits.back() == 'M')) {
+    scale = digits.back() == 'M' ? 1'000'000 : 1000;
+    digits.remove_suffix(1);
+  } else if (digits.size() > 1 && digits.back() == 'm' && IsDigit(digits[digits.size() - 2])) {
+    return Fail(word.column, std::string(field) + ": " + Quoted(word.text) +
+                                 " is not a number; a million is written M, a thousand k");
+  }
+  Uint128 count = 0;
+  bool is_negative = false;
+  if (!Count({digits, word.column}, field, count, is_negative)) {
+    return false;
+  }
+  count *= scale;
+  if (is_negative || count == 0) {
+    return Fail(word.column, TooSmall(field, word.text, "1"));
+  }
+  if (count > static_cast<uint64_t>(weir::Quota::kMaxLimit)) {
+    return Fail(word.column, TooLarge(field, word.text, std::to_string(weir::Quota::kMaxLimit)));
+  }
+  value = static_cast<int64_t>(static_cast<uint64_t>(count));
+  return true;
+}
+
+// [count] unit. A month or a year leaves `window` at zero.
+bool Parser::Window(std::string_view field, Span& span, Duration& window) {
+  SkipSpace();
+  const size_t begin = at_;
+  const auto takes = [&](auto accepts) {
+    const size_t from = at_;
+    while (!AtEnd() && accepts(text_[at_])) {
+      ++at_;
+    }
+    return Word{text_.substr(from, at_ - from), from + 1};
+  };
+  const Word number = takes([](char c) { return IsDigit(c) || c == '_' || c == '.' || c == '-'; });
+  SkipSpace();
+  const Word name = takes(IsLetter);
+  span.written = std::string(number.text) + std::string(name.text);
+  span.column = begin + 1;
+  Uint128 count = 1;
+  bool is_negative = false;
+  if (!number.text.empty() && !Count(number, field, count, is_negative)) {
+    return false;
+  }
+  if (name.text.empty()) {
+    const Word found = TakeWord(Stop::kSpace);
+    return Fail(name.column, "expected a unit, such as s, min or day, found " +
+                                 (found.text.empty() ? "the end" : Quoted(found.text)));
+  }
+  Suggestion suggestion(name.text);
+  for (const Unit& unit : kUnits) {
+    for (const std::string_view spelling : unit.names) {
+      if (SameWord(spelling, name.text)) {
+        span.unit = &unit;
+      }
+      suggestion.Consider(spelling);
+    }
+  }
+  if (span.unit == nullptr) {
+    return Fail(name.column, "unit: " + Quoted(name.text) + " is not known;" + suggestion.Phrase() +
+                                 " " + std::string(kUnitsAllowed));
+  }
+  if (!AtEnd() && !IsSpace(text_[at_])) {
+    const Word extra = TakeWord(Stop::kSpace);
+    return Fail(extra.column, std::string(field) +
+                                  ": expected one count and one unit, such as 90min, then a space "
+                                  "or the end, found " +
+                                  Quoted(extra.text));
+  }
+  span.is_single = count == 1 && !is_negative;
+  const Uint128 ns = count * static_cast<uint64_t>(span.unit->ns);
+  if (span.unit->ns == 0) {
+    return span.is_single ||
+           Fail(span.column, std::string(field) + ": " + span.written +
+                                 " is not allowed; a calendar quota counts in single "
+                                 "periods: the only count is 1");
+  }
+  if (is_negative || ns < static_cast<uint64_t>(weir::Quota::kMinWindow.count())) {
+    return Fail(span.column,
+                TooSmall(field, span.written, FormatDuration(weir::Quota::kMinWindow)));
+  }
+  if (ns > static_cast<uint64_t>(weir::Quota::kMaxWindow.count())) {
+    return Fail(span.column,
+                TooLarge(field, span.written, FormatDuration(weir::Quota::kMaxWindow)));
+  }
+  window = Duration(static_cast<int64_t>(static_cast<uint64_t>(ns)));
+  return true;
+}
+
+bool Parser::Gap() {
+  out_.spec.algorithm = Algorithm::kMinGap;
+  out_.spec.limit = 1;
+  SkipSpace();
+  Place(QuotaField::kWindow, at_ + 1);
+  if (AtEnd()) {
+    return Fail(at_ + 1, "gap: expected a duration, such as 2s, found the end");
+  }
+  if (!Window("gap", span_, out_.spec.window)) {
+    return false;
+  }
+  if (span_.unit->ns == 0) {
+    return Fail(span_.column, "gap: " + span_.written +
+                                  " is not allowed; months and years have no fixed "
+                                  "length: use a duration such as 30d");
+  }
+  SkipSpace();
+  if (!AtEnd()) {
+    const Word extra = TakeWord(Stop::kSpace);
+    return Fail(extra.column, "expected the end after a gap, found " + Quoted(extra.text));
+  }
+  return true;
+}
+
+bool Parser::Quota() {
+  out_.column.fill(1);
+  if (text_.size() > kMaxQuotaTextBytes) {
+    return Fail(kMaxQuotaTextBytes + 1, "the text has " + std::to_string(text_.size()) +
+                                            " bytes; the most is " +
+                                            std::to_string(kMaxQuotaTextBytes));
+  }
+  SkipSpace();
+  if (AtEnd()) {
+    return Fail(1, "the text is empty; expected a quota, such as 100/min or gap 2s");
+  }
+  const Word limit = TakeWord(Stop::kSpaceOrSlash);
+  if (SameWord(limit.text, "gap")) {
+    return Gap();
+  }
+  if (limit.text.empty() || (!IsDigit(limit.text.front()) && limit.text.front() != '-')) {
+    Suggestion suggestion(limit.text);
+    suggestion.Consider("gap");
+    return Fail(limit.column, "limit: expected a whole number, such as 100, or \"gap\", found " +
+                                  Quoted(limit.text.empty() ? "/" : limit.text) + ";" +
+                                  suggestion.Phrase() + " a quota reads 100/min");
+  }
+  Place(QuotaField::kLimit, limit.column);
+  Place(QuotaField::kBurst, limit.column);
+  if (!Number(limit, "limit", out_.spec.limit)) {
+    return false;
+  }
+  SkipSpace();
+  if (!AtEnd() && text_[at_] == '/') {
+    ++at_;
+  } else {
+    const Word per = TakeWord(Stop::kSpace);
+    if (!SameWord(per.text, "per")) {
+      return Fail(
+          per.column,
+          "expected \"/\" or \"per\" and a window after the limit, such as 100/min, found " +
+              (per.text.empty() ? "the end" : Quoted(per.text)));
+    }
+  }
+  SkipSpace();
+  Place(QuotaField::kWindow, at_ + 1);
+  Place(QuotaField::kPeriod, at_ + 1);
+  return Window("window", span_, out_.spec.window) && Options();
+}
+
+bool Parser::Options() {
+  for (SkipSpace(); !AtEnd(); SkipSpace()) {
+    if (!Option(TakeWord(Stop::kSpace))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Parser::Once(Word& place, Word word) {
+  if (place.column != 0) {
+    return Fail(word.column, Quoted(word.text) + " is one too many: column " +
+                                 std::to_string(place.column) + " already has " +
+                                 Quoted(place.text));
+  }
+  place = word;
+  return true;
+}
+
+bool Parser::Option(Word word) {
+  Suggestion suggestion(word.text);
+  for (const Algorithm algorithm : kNamedAlgorithms) {
+    if (SameWord(word.text, ToString(algorithm))) {
+      out_.spec.algorithm = algorithm;
+      Place(QuotaField::kAlgorithm, word.column);
+      return Once(algorithm_, word);
+    }
+    suggestion.Consider(ToString(algorithm));
+  }
+  const bool is_burst = SameWord(word.text, "burst");
+  const bool is_from = SameWord(word.text, "from");
+  if (is_burst || is_from || SameWord(word.text, "in")) {
+    if (!Once(is_burst ? burst_ : is_from ? from_ : in_, word)) {
+      return false;
+    }
+    SkipSpace();
+    const Word value = TakeWord(Stop::kSpace);
+    if (value.text.empty()) {
+      return Fail(value.column, is_burst ? "burst: expected a number, such as 20, found the end"
+                                : is_from
+                                    ? "from: expected epoch, first-hit or per-key, found the end"
+                                    : "in: expected a time zone, such as Europe/Berlin, found "
+                                      "the end");
+    }
+    if (is_burst) {
+      Place(QuotaField::kBurst, value.column);
+      return Number(value, "burst", out_.spec.burst);
+    }
+    if (is_from) {
+      return Start(value);
+    }
+    Place(QuotaField::kTimeZone, value.column);
+    out_.spec.time_zone = SameWord(value.text, "utc") ? "UTC" : std::string(value.text);
+    return true;
+  }
+  if (SameWord(word.text, "gap") || SameWord(word.text, "min-gap")) {
+    return Fail(word.column,
+                Quoted(word.text) + " cannot follow a rate; a gap is a quota of its own: gap 2s");
+  }
+  suggestion.Consider("burst");
+  suggestion.Consider("from");
+  return Fail(word.column, Quoted(word.text) + " is not known here;" + suggestion.Phrase() + " " +
+                               std::string(kWordsAllowed));
+}
+
+bool Parser::Start(Word word) {
+  Suggestion suggestion(word.text);
+  for (const WindowStart start : kStarts) {
+    if (SameWord(word.text, NameOf(start))) {
+      out_.spec.start = start;
+      Place(QuotaField::kStart, word.column);
+      return true;
+    }
+    suggestion.Consider(NameOf(start));
+  }
+  return Fail(word.column, "from: " + Quoted(word.text) + " is not known;" + suggestion.Phrase() +
+                               " allowed are epoch, first-hit and per-key");
+}
+
+bool Parser::ResolveCalendar() {
+  QuotaSpec& spec = out_.spec;
+  const bool has_fixed_length = span_.unit->ns != 0;
+  for (const Word& word : {algorithm_, burst_, from_}) {
+    if (word.column == 0 || SameWord(word.text, "calendar")) {
+      continue;
+    }
+    return Fail(word.column,
+                has_fixed_length
+                    ? Quoted(word.text) + " is not allowed for calendar; leave one of them out"
+                    : Quoted(word.text) + " is not allowed with " + span_.written +
+                          ": months and years have no fixed length, so they are always calendar "
+                          "quotas; leave it out, or use a window such as 30d");
+  }
+  if (!span_.unit->period.has_value() || !span_.is_single) {
+    return Fail(span_.column, "window: " + span_.written +
+                                  " is not allowed for calendar; allowed are day, week, "
+                                  "month and year");
+  }
+  spec.algorithm = Algorithm::kCalendar;
+  spec.period = *span_.unit->period;
+  spec.window = Duration::zero();
+  return true;
+}
+
+// The rules that need more than one word to be known.
+bool Parser::Resolve() {
+  QuotaSpec& spec = out_.spec;
+  if (spec.algorithm == Algorithm::kMinGap) {
+    return true;
+  }
+  if (span_.unit->ns == 0 || spec.algorithm == Algorithm::kCalendar) {
+    return ResolveCalendar();
+  }
+  if (algorithm_.column == 0 && burst_.column != 0) {
+    spec.algorithm = Algorithm::kTokenBucket;
+  }
+  if (burst_.column != 0 && spec.algorithm != Algorithm::kTokenBucket &&
+      spec.algorithm != Algorithm::kLeakyBucket) {
+    return Fail(burst_.column, "burst: not allowed for " + std::string(ToString(spec.algorithm)) +
+                                   ", whose burst is its limit; leave it out, or use token-bucket "
+                                   "or leaky-bucket");
+  }
+  if (from_.column != 0 && spec.algorithm != Algorithm::kFixedWindow) {
+    return Fail(from_.column, "from: not allowed for " + std::string(ToString(spec.algorithm)) +
+                                  "; where a window begins is chosen for fixed-window only");
+  }
+  if (in_.column != 0) {
+    return Fail(in_.column, "in: not allowed for " + std::string(ToString(spec.algorithm)) +
+                                "; a time zone belongs to calendar, such as \"100/day calendar in "
+                                "Europe/Berlin\"");
+  }
+  return true;
+}
+
+struct FormatUnit {
+  uint64_t ns;
+  std::string_view one;
+  std::string_view many;
+};
+
+constexpr FormatUnit kFormatUnits[] = {
+    {kWeek, "week", "w"}, {kDay, "day", "d"}, {kHour, "h", "h"}, {kMinute, "min", "min"},
+    {kSecond, "s", "s"},  {kMs, "ms", "ms"},  {kUs, "us", "us"}, {1, "ns", "ns"},
+};
+
+const FormatUnit& UnitFor(uint64_t ns) noexcept {
+  for (const FormatUnit& unit : kFormatUnits) {
+    if (ns % unit.ns == 0) {
+      return unit;
+    }
+  }
+  return kFormatUnits[std::size(kFormatUnits) - 1];
+}
+
+}  // namespace
+
+Result<ParsedQuota> ParseQuotaText(std::string_view text) {
+  return Parser(text).Run();
+}
+
+std::string FormatDuration(Duration duration) {
+  if (duration == Duration::zero()) {
+    return "0s";
+  }
+  const auto raw = static_cast<uint64_t>(duration.count());
+  const uint64_t ns = duration < Duration::zero() ? 0 - raw : raw;
+  const FormatUnit& unit = UnitFor(ns);
+  return (duration < Duration::zero() ? "-" : "") + std::to_string(ns / unit.ns) +
+         std::string(unit.many);
+}
+
+std::string FormatQuota(const QuotaSpec& spec) {
+  if (spec.algorithm == Algorithm::kMinGap) {
+    return "gap " + FormatDuration(spec.window);
+  }
+  std::string out = std::to_string(spec.limit) + "/";
+  if (spec.algorithm == Algorithm::kCalendar) {
+    out += NameOf(spec.period);
+    if (spec.period == CalendarPeriod::kDay || spec.period == CalendarPeriod::kWeek) {
+      out += " calendar";
+    }
+    return spec.time_zone == "UTC" ? out : out + " in " + spec.time_zone;
+  }
+  const auto ns = static_cast<uint64_t>(spec.window.count());
+  const FormatUnit& unit = UnitFor(ns);
+  out += ns == unit.ns ? std::string(unit.one) : FormatDuration(spec.window);
+  const bool has_burst = spec.burst != spec.limit;
+  if (has_burst) {
+    out += " burst " + std::to_string(spec.burst);
+  }
+  const bool is_implied = spec.algorithm == Algorithm::kSlidingWindow ||
+                          (spec.algorithm == Algorithm::kTokenBucket && has_burst);
+  if (!is_implied) {
+    out += " ";
+    out += ToString(spec.algorithm);
+  }
+  if (spec.start != WindowStart::kEpoch) {
+    out += " from ";
+    out += NameOf(spec.start);
+  }
+  return out;
+}
+
+std::string_view NameOf(WindowStart start) noexcept {
+  switch (start) {
+    case WindowStart::kEpoch:
+      return "epoch";
+    case WindowStart::kFirstHit:
+      return "first-hit";
+    case WindowStart::kPerKey:
+      return "per-key";
+  }
+  return "unknown";
+}
+
+std::string_view NameOf(CalendarPeriod period) noexcept {
+  switch (period) {
+    case CalendarPeriod::kDay:
+      return "day";
+    case CalendarPeriod::kWeek:
+      return "week";
+    case CalendarPeriod::kMonth:
+      return "month";
+    case CalendarPeriod::kYear:
+      return "year";
+  }
+  return "unknown";
+}
+
+Error QuotaTextError(std::string_view text, size_t column, std::string_view message) {
+  const size_t shown = text.size() > kMaxQuotaTextBytes ? 80 : kMaxQuotaTextBytes;
+  return Error::Invalid("quota " + Quoted(text, shown) + ", column " + std::to_string(column) +
+                        ": " + std::string(message));
+}
+
+std::string TooSmall(std::string_view field, std::string_view found, std::string_view least) {
+  return std::string(field) + ": " + std::string(found) + " is not allowed; the least is " +
+         std::string(least);
+}
+
+std::string TooLarge(std::string_view field, std::string_view found, std::string_view most) {
+  return std::string(field) + ": " + std::string(found) + " is not allowed; the most is " +
+         std::string(most);
+}
+
+}  // namespace weir::algorithm

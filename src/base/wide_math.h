@@ -1,0 +1,72 @@
+// Exact integer arithmetic through 128 bits, and division by a number known beforehand.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+
+namespace weir::base {
+
+__extension__ using Uint128 = unsigned __int128;
+
+inline constexpr uint64_t kUint64Max = std::numeric_limits<uint64_t>::max();
+
+[[nodiscard]] constexpr uint64_t SaturatingAdd(uint64_t a, uint64_t b) noexcept {
+  return b > kUint64Max - a ? kUint64Max : a + b;
+}
+
+[[nodiscard]] constexpr uint64_t SaturatingMul(uint64_t a, uint64_t b) noexcept {
+  const Uint128 product = static_cast<Uint128>(a) * b;
+  return product > kUint64Max ? kUint64Max : static_cast<uint64_t>(product);
+}
+
+// floor(a * b / c), saturated. REQUIRES: c > 0.
+[[nodiscard]] constexpr uint64_t MulDivFloor(uint64_t a, uint64_t b, uint64_t c) noexcept {
+  const Uint128 quotient = static_cast<Uint128>(a) * b / c;
+  return quotient > kUint64Max ? kUint64Max : static_cast<uint64_t>(quotient);
+}
+
+// ceil(a * b / c), saturated. REQUIRES: c > 0.
+[[nodiscard]] constexpr uint64_t MulDivCeil(uint64_t a, uint64_t b, uint64_t c) noexcept {
+  const Uint128 quotient = (static_cast<Uint128>(a) * b + (c - 1)) / c;
+  return quotient > kUint64Max ? kUint64Max : static_cast<uint64_t>(quotient);
+}
+
+[[nodiscard]] constexpr uint64_t MulHigh(uint64_t a, uint64_t b) noexcept {
+  return static_cast<uint64_t>((static_cast<Uint128>(a) * b) >> 64);
+}
+
+// How many bits `value` needs.
+[[nodiscard]] constexpr unsigned BitsFor(uint64_t value) noexcept {
+  return static_cast<unsigned>(std::bit_width(value));
+}
+
+[[nodiscard]] constexpr uint64_t LowBits(unsigned count) noexcept {
+  return count >= 64 ? kUint64Max : (uint64_t{1} << count) - 1;
+}
+
+// floor(n / d) for a d chosen beforehand: a multiplication and one correction instead of a divide,
+// which is the dearest instruction on the decision's path.
+//
+// With m = floor((2^64 - 1) / d) the estimate mulhigh(n, m) is floor(n / d) or one less:
+// m >= 2^64/d - 1, so n*m/2^64 > n/d - 1, and the floor of that is above n/d - 2.
+class Reciprocal {
+ public:
+  constexpr Reciprocal() = default;
+  // REQUIRES: divisor > 0.
+  constexpr explicit Reciprocal(uint64_t divisor)
+      : divisor_(divisor), multiplier_(kUint64Max / divisor) {}
+
+  [[nodiscard]] constexpr uint64_t Divide(uint64_t n) const noexcept {
+    const uint64_t estimate = MulHigh(n, multiplier_);
+    return estimate + static_cast<uint64_t>(n - estimate * divisor_ >= divisor_);
+  }
+
+  [[nodiscard]] constexpr uint64_t divisor() const noexcept { return divisor_; }
+
+ private:
+  uint64_t divisor_ = 1;
+  uint64_t multiplier_ = kUint64Max;
+};
+
+}  // namespace weir::base

@@ -1,0 +1,92 @@
+// Several quotas on one request, all or nothing.
+//
+// First every charge is looked at without writing. Only if all of them fit are they taken, in order,
+// each with a receipt; if one is lost to another thread in between, those already taken are given
+// back. So nothing is ever admitted beyond a quota, and a denial charges nothing. While such a race
+// is open, the charges about to be given back can deny somebody else: by at most the cost in flight.
+#include <algorithm>
+#include <array>
+
+#include "base/assert.h"
+#include "limiter/limiter_state.h"
+
+namespace weir {
+
+namespace {
+
+Decision Ask(const Charge& charge, Cost cost, ChargeMode mode, Timestamp now,
+             Receipt* receipt = nullptr) noexcept {
+  return charge.limiter->Check(
+      charge.key, CheckOptions{.cost = cost, .mode = mode, .now = now, .receipt = receipt});
+}
+
+bool IsAlways(const Charge& charge) noexcept { return charge.mode == ChargeMode::kCountAlways; }
+
+Verdict Judge(std::span<const Decision> decisions) noexcept {
+  Verdict verdict;
+  for (size_t i = 0; i < decisions.size(); ++i) {
+    const Decision& decision = decisions[i];
+    const Decision& leading = decisions[verdict.deciding];
+    if (!decision.allowed()) {
+      const bool first = verdict.allowed();
+      // A refusal can never pass, so it outweighs any wait.
+      const bool graver = decision.outcome == Outcome::kRefused &&
+                          verdict.outcome == Outcome::kDenied;
+      const bool longer = decision.outcome == verdict.outcome &&
+                          decision.retry_after > leading.retry_after;
+      if (first || graver || longer) {
+        verdict.deciding = i;
+        verdict.outcome = decision.outcome;
+        verdict.problem = decision.problem;
+      }
+      verdict.retry_after = std::max(verdict.retry_after, decision.retry_after);
+    } else if (verdict.allowed() && uint64_t{decision.remaining} * leading.limit <
+                                        uint64_t{leading.remaining} * decision.limit) {
+      verdict.deciding = i;
+    }
+  }
+  return verdict;
+}
+
+}  // namespace
+
+Verdict CheckAll(std::span<const Charge> charges, std::span<Decision> decisions,
+                 std::optional<Timestamp> now, std::span<Receipt> receipts) noexcept {
+  if (charges.empty()) {
+    return Verdict{};
+  }
+  WEIR_ASSERT(charges.size() <= kMaxCharges && decisions.size() >= charges.size());
+  const Timestamp at = now.has_value() ? *now : charges[0].limiter->Now();
+  bool all_fit = true;
+  for (size_t i = 0; i < charges.size(); ++i) {
+    decisions[i] = Ask(charges[i], charges[i].cost, ChargeMode::kDryRun, at);
+    all_fit = all_fit && decisions[i].allowed();
+  }
+  std::array<Receipt, kMaxCharges> taken{};
+  for (size_t i = 0; all_fit && i < charges.size(); ++i) {
+    if (!IsAlways(charges[i])) {
+      decisions[i] = Ask(charges[i], charges[i].cost, ChargeMode::kAdmit, at, &taken[i]);
+      all_fit = decisions[i].allowed();
+    }
+  }
+  // Counted whatever happens to the others; over its limit it refuses the request all the same.
+  for (size_t i = 0; i < charges.size(); ++i) {
+    if (IsAlways(charges[i])) {
+      decisions[i] = Ask(charges[i], charges[i].cost, ChargeMode::kCountAlways, at, &taken[i]);
+      all_fit = all_fit && decisions[i].allowed();
+    }
+  }
+  for (size_t i = 0; !all_fit && i < charges.size(); ++i) {
+    if (!IsAlways(charges[i])) {
+      charges[i].limiter->GiveBack(taken[i], at);
+      if (decisions[i].allowed()) {
+        // It would have fitted by itself: show what is left without it.
+        decisions[i] = Ask(charges[i], 0, ChargeMode::kAdmit, at);
+      }
+    }
+  }
+  std::copy_n(taken.begin(), std::min(receipts.size(), charges.size()), receipts.begin());
+  return Judge(decisions.first(charges.size()));
+}
+
+}  // namespace weir

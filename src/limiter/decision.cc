@@ -1,0 +1,41 @@
+#include "weir/decision.h"
+
+namespace weir {
+
+std::string_view Explain(Problem problem) noexcept {
+  switch (problem) {
+    case Problem::kNone:
+      return "no problem";
+    case Problem::kCostAboveBurst:
+      return "cost: more than the quota's burst, so it can never fit; ask for at most "
+             "Decision::limit units at once, or raise the burst";
+    case Problem::kCostTooLarge:
+      return "cost: must be from 0 to 4294967296";
+    case Problem::kKeyEmpty:
+      return "key: is empty; must be 1 to 65535 bytes";
+    case Problem::kKeyTooLong:
+      return "key: is too long; must be 1 to 65535 bytes (hash longer text first)";
+    case Problem::kKeyHasNul:
+      return "key: contains a NUL byte; use text without it, or KeyPolicy::kBinary";
+    case Problem::kNowTooFar:
+      return "now: further from the store's clock than max_skew (1 s unless set); pass a time "
+             "from Limiter::Now(), or none";
+  }
+  return "unknown problem";
+}
+
+std::string_view ToString(Basis basis) noexcept {
+  switch (basis) {
+    case Basis::kStore:
+      return "store";
+    case Basis::kOverflow:
+      return "overflow";
+    case Basis::kOpen:
+      return "open";
+    case Basis::kClosed:
+      return "closed";
+  }
+  return "unknown";
+}
+
+}  // namespace weir

@@ -1,0 +1,133 @@
+#include "weir/limiter.h"
+
+#include <utility>
+
+#include "limiter/limiter_state.h"
+#include "store/memory/engine.h"
+
+namespace weir {
+
+namespace {
+
+Decision NowTooFar(store::SharedState& shared, const store::Binding& binding) noexcept {
+  shared.counters.Get().Add(&store::CounterCell::refusals, 1);
+  return store::Refused(Problem::kNowTooFar, binding.plan().burst);
+}
+
+}  // namespace
+
+Limiter::Limiter(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Limiter::Limiter(Limiter&&) noexcept = default;
+Limiter& Limiter::operator=(Limiter&&) noexcept = default;
+Limiter::~Limiter() = default;
+
+Result<Limiter> Limiter::Create(const Quota& quota, MemoryOptions options) {
+  if (options.wide_percent == -1) {
+    options.wide_percent = algorithm::FitsCompact(quota) ? 0 : 100;
+  }
+  auto store = MemoryStore::Create(options);
+  if (!store) {
+    return store.error();
+  }
+  return Create(quota, *std::move(store));
+}
+
+Result<Limiter> Limiter::Create(const Quota& quota, std::shared_ptr<MemoryStore> store) {
+  if (store == nullptr) {
+    return Error::Invalid("store: nullptr is not allowed; make one with MemoryStore::Create");
+  }
+  auto binding = store->state().Bind(quota);
+  if (!binding) {
+    return binding.error();
+  }
+  return Limiter(std::make_unique<State>(std::move(store), *binding, quota));
+}
+
+Decision Limiter::Check(std::string_view key, Cost cost) noexcept {
+  store::SharedState& shared = state_->shared();
+  store::Binding& binding = state_->current();
+  Decision decision;
+  binding.ops->check(binding, key, cost.units, shared.ReadClock(), decision);
+  return decision;
+}
+
+Decision Limiter::Check(std::string_view key, Timestamp now, Cost cost) noexcept {
+  store::SharedState& shared = state_->shared();
+  store::Binding& binding = state_->current();
+  const uint64_t now_ns = shared.clock.ToStore(now);
+  if (!shared.Admit(now_ns)) [[unlikely]] {
+    return NowTooFar(shared, binding);
+  }
+  Decision decision;
+  binding.ops->check(binding, key, cost.units, now_ns, decision);
+  return decision;
+}
+
+Decision Limiter::Check(std::string_view key, const CheckOptions& options) noexcept {
+  store::SharedState& shared = state_->shared();
+  store::Binding& binding = state_->current();
+  uint64_t now_ns = 0;
+  if (options.now.has_value()) {
+    now_ns = shared.clock.ToStore(*options.now);
+    if (!shared.Admit(now_ns)) [[unlikely]] {
+      if (options.receipt != nullptr) {
+        *options.receipt = Receipt{};
+      }
+      return NowTooFar(shared, binding);
+    }
+  } else {
+    now_ns = shared.ReadClock();
+  }
+  Decision decision;
+  binding.ops->charge(binding, key, {options.cost.units, options.mode, options.receipt}, now_ns,
+                      decision);
+  return decision;
+}
+
+void Limiter::CheckMany(std::span<const std::string_view> keys, std::span<Decision> decisions,
+                        Cost cost) noexcept {
+  store::Binding& binding = state_->current();
+  binding.ops->check_many(binding, keys.data(), keys.size(), cost.units,
+                          state_->shared().ReadClock(), decisions.data());
+}
+
+void Limiter::CheckMany(std::span<const std::string_view> keys, Timestamp now,
+                        std::span<Decision> decisions, Cost cost) noexcept {
+  store::SharedState& shared = state_->shared();
+  store::Binding& binding = state_->current();
+  const uint64_t now_ns = shared.clock.ToStore(now);
+  if (!shared.Admit(now_ns)) [[unlikely]] {
+    for (size_t i = 0; i < keys.size(); ++i) {
+      decisions[i] = NowTooFar(shared, binding);
+    }
+    return;
+  }
+  binding.ops->check_many(binding, keys.data(), keys.size(), cost.units, now_ns, decisions.data());
+}
+
+Decision Limiter::TakeUpTo(std::string_view key, Cost most) noexcept {
+  return Check(key, CheckOptions{.cost = most, .mode = ChargeMode::kUpTo});
+}
+
+uint32_t Limiter::GiveBack(Receipt& receipt) noexcept {
+  store::Binding& binding = state_->current();
+  return binding.ops->give_back(binding, receipt, state_->shared().ReadClock());
+}
+
+uint32_t Limiter::GiveBack(Receipt& receipt, Timestamp now) noexcept {
+  store::SharedState& shared = state_->shared();
+  store::Binding& binding = state_->current();
+  const uint64_t now_ns = shared.clock.ToStore(now);
+  return shared.Admit(now_ns) ? binding.ops->give_back(binding, receipt, now_ns) : 0;
+}
+
+Quota Limiter::quota() const {
+  const base::MutexLock lock(state_->mutex);
+  return state_->quota;
+}
+
+const std::shared_ptr<MemoryStore>& Limiter::store() const noexcept { return state_->store; }
+
+Timestamp Limiter::Now() const noexcept { return state_->shared().clock.source().Now(); }
+
+}  // namespace weir

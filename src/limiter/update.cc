@@ -1,0 +1,84 @@
+// Changing a quota under traffic.
+//
+// A change that keeps algorithm and layout makes a new generation of the plan: states carry the
+// generation they were written under and are converted when they are next charged. Any other change,
+// and one that comes before the oldest generation has died out, makes a new binding: its keys start
+// from what they have in use under the one before, for as long as they can owe anything there.
+#include <string>
+
+#include "limiter/limiter_state.h"
+
+namespace weir {
+
+namespace {
+
+using algorithm::Plan;
+using store::Binding;
+using store::SharedState;
+
+bool SameKind(const Plan& a, const Plan& b) {
+  const auto bucket = [](Algorithm algorithm) {
+    return algorithm == Algorithm::kTokenBucket || algorithm == Algorithm::kLeakyBucket;
+  };
+  const bool same_algorithm =
+      a.algorithm == b.algorithm || (bucket(a.algorithm) && bucket(b.algorithm));
+  // The code that decides differs by where a window starts; calendars keep their own periods.
+  return same_algorithm && a.slot == b.slot && a.start == b.start &&
+         (a.algorithm != Algorithm::kCalendar || a.family == b.family);
+}
+
+// True if the change could be made as a new generation.
+bool NewGeneration(SharedState& shared, Binding& binding, Plan plan, uint64_t now_ns) {
+  const base::MutexLock lock(shared.update_mutex);
+  const Plan& old = binding.plan();
+  if (!SameKind(old, plan)) {
+    return false;
+  }
+  const unsigned next = (old.generation + 1U) % Binding::kGenerations;
+  const Plan* const dying = binding.generations[next].load(std::memory_order_acquire);
+  if (dying != nullptr && now_ns < binding.retired_ns[next] + dying->horizon_ns) {
+    return false;
+  }
+  binding.retired_ns[old.generation] = now_ns;
+  plan.generation = static_cast<uint8_t>(next);
+  plan.changed_at_ns = now_ns;
+  shared.Publish(binding, plan);
+  return true;
+}
+
+}  // namespace
+
+Result<void> Limiter::Update(const Quota& quota) {
+  SharedState& shared = state_->shared();
+  const base::MutexLock lock(state_->mutex);
+  if (quota == state_->quota) {
+    return {};
+  }
+  Binding& old = state_->current();
+  const uint64_t now_ns = shared.ReadClock();
+  if (auto plan = algorithm::Compile(quota, old.table->kind());
+      plan.ok() && NewGeneration(shared, old, *plan, now_ns)) {
+    state_->quota = quota;
+    return {};
+  }
+  const unsigned depth = old.HasPredecessor(now_ns) ? old.predecessors + 1 : 1;
+  if (depth > Binding::kPredecessorsMax) {
+    const uint64_t seconds = (old.predecessor_until_ns - now_ns) / 1'000'000'000 + 1;
+    return Error{ErrorCode::kUnavailable,
+                 "quota: changed too often while keys still owe under the older ones; try again in " +
+                     std::to_string(seconds) + " s"};
+  }
+  auto bound = shared.Bind(quota);
+  if (!bound) {
+    return bound.error();
+  }
+  Binding& binding = **bound;
+  binding.predecessor = &old;
+  binding.predecessor_until_ns = now_ns + old.plan().horizon_ns + 2 * shared.clock.max_skew_ns();
+  binding.predecessors = depth;
+  state_->quota = quota;
+  state_->binding.store(&binding, std::memory_order_release);
+  return {};
+}
+
+}  // namespace weir

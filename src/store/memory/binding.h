@@ -1,0 +1,91 @@
+// A Binding ties a quota to a table: its identity there, its current plan, the plans before it that
+// states may still have been written under, and the code that decides for it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "algorithm/plan.h"
+#include "base/wide_math.h"
+#include "store/memory/calendar_cache.h"
+#include "store/memory/table.h"
+#include "weir/decision.h"
+
+namespace weir::store {
+
+struct Binding;
+struct SharedState;
+
+// What is asked besides the key and the time.
+struct Request {
+  uint64_t cost = 1;
+  ChargeMode mode = ChargeMode::kAdmit;
+  Receipt* receipt = nullptr;
+};
+
+// The decision code for one layout, algorithm and instruction set. Times are nanoseconds since the
+// store's origin and already accepted by its clock.
+struct EngineOps {
+  // The plain question: admit or not, no receipt.
+  void (*check)(Binding&, std::string_view key, uint64_t cost, uint64_t now_ns, Decision&) noexcept;
+  void (*check_many)(Binding&, const std::string_view* keys, size_t count, uint64_t cost,
+                     uint64_t now_ns, Decision*) noexcept;
+  // Any mode, with a receipt if wanted.
+  void (*charge)(Binding&, std::string_view key, const Request&, uint64_t now_ns,
+                 Decision&) noexcept;
+  uint32_t (*give_back)(Binding&, Receipt&, uint64_t now_ns) noexcept;
+  // Units that a key has in use, for a binding that takes over from this one.
+  uint64_t (*used)(Binding&, uint64_t key_hash, uint64_t phase, uint64_t now_ns) noexcept;
+};
+
+struct Binding {
+  static constexpr unsigned kGenerations = 4;
+  static constexpr unsigned kPredecessorsMax = 4;
+
+  SharedState* store = nullptr;
+  Table* table = nullptr;
+  Table* spill = nullptr;  // where overflowing keys share states
+  const EngineOps* ops = nullptr;
+  uint64_t salt = 0;  // makes one key's hash another one for every quota
+  uint32_t id = 0;
+
+  // Release when a plan is published, acquire here: the plan behind the pointer is then complete.
+  std::atomic<const algorithm::Plan*> current{nullptr};
+  std::atomic<const algorithm::Plan*> generations[kGenerations] = {};
+  uint64_t retired_ns[kGenerations] = {};  // under the store's update mutex
+
+  std::unique_ptr<CalendarCache> calendar;  // calendar quotas only
+
+  // The binding this one took over from, while keys may still owe something there.
+  Binding* predecessor = nullptr;
+  uint64_t predecessor_until_ns = 0;
+  unsigned predecessors = 0;
+
+  [[nodiscard]] const algorithm::Plan& plan() const noexcept {
+    return *current.load(std::memory_order_acquire);
+  }
+
+  [[nodiscard]] const algorithm::Plan& PlanOf(unsigned generation) const noexcept {
+    const algorithm::Plan* const plan = generations[generation].load(std::memory_order_acquire);
+    return plan != nullptr ? *plan : this->plan();
+  }
+
+  [[nodiscard]] bool HasPredecessor(uint64_t now_ns) const noexcept {
+    return predecessor != nullptr && now_ns < predecessor_until_ns;
+  }
+
+  [[nodiscard]] algorithm::Moment MomentAt(uint64_t now_ns, uint64_t phase) const noexcept {
+    algorithm::Moment moment{.ns = now_ns, .phase = phase};
+    if (calendar != nullptr) {
+      const CalendarCache::View view = calendar->At(now_ns);
+      moment.period_id = view.id;
+      moment.period_left_ns = view.left_ns;
+    }
+    return moment;
+  }
+};
+
+}  // namespace weir::store

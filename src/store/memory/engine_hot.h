@@ -1,0 +1,237 @@
+// The hot loops: searching a key's line and charging it, one key at a time or many with the memory
+// of later keys fetched ahead.
+//
+// Included once by each engine_<isa>.cc, which defines
+//   WEIR_ISA      the namespace for this instruction set
+//   WEIR_TARGET   the function attribute that lets the compiler use it
+//   Matcher       with Compact(line, identity) and Wide(line, identity): a bit per matching slot
+// before it. Only these functions are compiled for the instruction set; all that they call is built
+// for the baseline, so no instruction can leak into code that other processors run.
+
+namespace weir::store::WEIR_ISA {
+
+namespace {
+
+// How many keys ahead memory is asked for. Measured: 16 to 32 are alike, 24 is best.
+constexpr size_t kAhead = 24;
+
+template <class Layout, class Algo>
+struct Hot {
+  using Cold = Engine<Layout, Algo>;
+  using State = typename Algo::State;
+  using Now = typename Algo::Now;
+
+  WEIR_TARGET static unsigned Match(const Line& line, uint64_t identity) noexcept {
+    if constexpr (Layout::kSlot == algorithm::SlotKind::kCompact) {
+      return Matcher::Compact(line, identity);
+    } else {
+      return Matcher::Wide(line, identity);
+    }
+  }
+
+  // Decides one key whose hash is known. `decision.basis` tells whether its own state decided.
+  template <bool kPlain>
+  WEIR_TARGET static void Decide(Binding& binding, const Plan& plan, uint64_t key_hash,
+                                 uint64_t hash, uint64_t phase, const Moment& moment,
+                                 const Now& now, const Request& request, Decision& out) noexcept {
+    Table& table = *binding.table;
+    const uint64_t home = table.HomeOf(hash);
+    const uint64_t identity = Layout::IdentityOf(hash, binding.id);
+    for (unsigned distance = 0; distance < Table::kProbe; ++distance) {
+      Line& line = table.line(home + distance);
+      const unsigned matches = Match(line, identity);
+      if (matches != 0) [[likely]] {
+        if (distance != 0 && !PathProtected<Layout>(table, home, distance)) {
+          break;
+        }
+        const auto slot = static_cast<unsigned>(std::countr_zero(matches));
+        Snapshot snapshot = Layout::Read(line, slot);
+        if (Layout::IdentityAt(line, slot, snapshot) != identity) [[unlikely]] {
+          break;
+        }
+        if constexpr (kPlain) {
+          if (Layout::Generation(snapshot.value) == plan.generation) [[likely]] {
+            State state = Algo::Load(plan, Layout::Payload(snapshot.value), now);
+            const bool write = Cold::template Apply<true>(plan, state, now, request, out);
+            if (write ? Layout::Commit(snapshot, plan.generation, Algo::Save(plan, state, now))
+                      : Layout::StillCurrent(snapshot)) [[likely]] {
+              return;
+            }
+            binding.store->counters.Get().Add(&CounterCell::lost_races, 1);
+          }
+        }
+        typename Cold::Place place{&line, slot, distance, Layout::Read(line, slot)};
+        if (Cold::ChargeFound(binding, table, place, identity, key_hash, phase, moment.ns, request,
+                              out) == Step::kDone) {
+          return;
+        }
+        break;
+      }
+      if (!Overflowed<Layout>(line)) {
+        break;
+      }
+    }
+    Cold::DecideScalar(binding, table, key_hash, phase, moment.ns, request, out);
+  }
+
+  static void Tally(const Counters::Mine& mine, const Decision& decision) noexcept {
+    mine.Add(&CounterCell::decisions, 1);
+    if (!decision.allowed()) {
+      mine.Add(&CounterCell::denials, 1);
+    }
+  }
+
+  // A cost that can never fit is answered with what the key has left, and charges nothing.
+  [[gnu::noinline]] static void TooCostly(Binding& binding, std::string_view key, uint64_t cost,
+                                          uint64_t now_ns, Decision& out) noexcept {
+    const uint64_t key_hash = base::HashKey(key, binding.store->secret);
+    Cold::DecideScalar(binding, *binding.table, key_hash, Cold::PhaseFor(binding, key), now_ns,
+                       Request{.cost = 0}, out);
+    out.outcome = Outcome::kRefused;
+    out.problem = cost > Cost::kMax ? Problem::kCostTooLarge : Problem::kCostAboveBurst;
+    binding.store->counters.Get().Add(&CounterCell::refusals, 1);
+  }
+
+  [[gnu::noinline]] static void BadKey(Binding& binding, Problem problem, Decision& out) noexcept {
+    out = Refused(problem, binding.plan().burst);
+    binding.store->counters.Get().Add(&CounterCell::refusals, 1);
+  }
+
+  static bool CostFits(const Plan& plan, uint64_t cost) noexcept {
+    return cost <= (Algo::kCountsUnits ? plan.burst : Cost::kMax);
+  }
+
+  WEIR_TARGET static void Check(Binding& binding, std::string_view key, uint64_t cost,
+                                uint64_t now_ns, Decision& out) noexcept {
+    SharedState& store = *binding.store;
+    const Problem problem = CheckKey(store, key);
+    if (problem != Problem::kNone) [[unlikely]] {
+      BadKey(binding, problem, out);
+      return;
+    }
+    const Plan& plan = binding.plan();
+    if (!CostFits(plan, cost)) [[unlikely]] {
+      TooCostly(binding, key, cost, now_ns, out);
+      return;
+    }
+    const uint64_t key_hash = base::HashKey(key, store.secret);
+    const uint64_t phase = Cold::PhaseFor(binding, key);
+    const Moment moment = Cold::MomentFor(binding, now_ns, phase);
+    Decide<true>(binding, plan, key_hash, base::MixHash(key_hash, binding.salt), phase, moment,
+                 Algo::At(plan, moment), Request{.cost = cost}, out);
+    Tally(store.counters.Get(), out);
+  }
+
+  static void Charge(Binding& binding, std::string_view key, const Request& request,
+                     uint64_t now_ns, Decision& out) noexcept {
+    SharedState& store = *binding.store;
+    if (request.receipt != nullptr) {
+      *request.receipt = Receipt{};
+    }
+    const Problem problem = CheckKey(store, key);
+    if (problem != Problem::kNone) [[unlikely]] {
+      BadKey(binding, problem, out);
+      return;
+    }
+    const bool bounded =
+        request.mode == ChargeMode::kAdmit || request.mode == ChargeMode::kDryRun;
+    if (request.cost > Cost::kMax || (bounded && !CostFits(binding.plan(), request.cost))) {
+      TooCostly(binding, key, request.cost, now_ns, out);
+      return;
+    }
+    const uint64_t key_hash = base::HashKey(key, store.secret);
+    Cold::DecideScalar(binding, *binding.table, key_hash, Cold::PhaseFor(binding, key), now_ns,
+                       request, out);
+    Tally(store.counters.Get(), out);
+  }
+
+  // A rolling window: while key i is decided, the line of key i + kAhead is on its way.
+  WEIR_TARGET static void CheckMany(Binding& binding, const std::string_view* keys, size_t count,
+                                    uint64_t cost, uint64_t now_ns, Decision* out) noexcept {
+    SharedState& store = *binding.store;
+    const Table& table = *binding.table;
+    const Plan& plan = binding.plan();
+    if (!CostFits(plan, cost) || (Algo::kUsesWindows && plan.start == WindowStart::kPerKey)) {
+      for (size_t i = 0; i < count; ++i) {
+        Check(binding, keys[i], cost, now_ns, out[i]);
+      }
+      return;
+    }
+    const Request request{.cost = cost};
+    const Moment moment = Cold::MomentFor(binding, now_ns, 0);
+    const Now now = Algo::At(plan, moment);
+    const uint64_t salt = binding.salt;
+    constexpr size_t kRing = 32;
+    uint64_t key_hashes[kRing];
+    uint64_t denials = 0;
+    uint64_t refusals = 0;
+    for (size_t i = 0; i < count + kAhead; ++i) {
+      if (i >= kAhead) {
+        const size_t ready = i - kAhead;
+        Decision& decision = out[ready];
+        if (decision.problem != Problem::kNone) [[unlikely]] {
+          ++refusals;
+        } else {
+          const uint64_t key_hash = key_hashes[ready % kRing];
+          Decide<true>(binding, plan, key_hash, base::MixHash(key_hash, salt), 0, moment, now,
+                       request, decision);
+          denials += static_cast<uint64_t>(!decision.allowed());
+        }
+      }
+      if (i < count) {
+        const Problem problem = CheckKey(store, keys[i]);
+        out[i].problem = problem;
+        if (problem != Problem::kNone) [[unlikely]] {
+          out[i] = Refused(problem, plan.burst);
+          continue;
+        }
+        const uint64_t key_hash = base::HashKey(keys[i], store.secret);
+        key_hashes[i % kRing] = key_hash;
+        __builtin_prefetch(&table.line(table.HomeOf(base::MixHash(key_hash, salt))), 1, 3);
+      }
+    }
+    const Counters::Mine mine = store.counters.Get();
+    mine.Add(&CounterCell::decisions, count - refusals);
+    mine.Add(&CounterCell::denials, denials);
+    mine.Add(&CounterCell::refusals, refusals);
+  }
+
+  static constexpr EngineOps kOps = {
+      .check = &Check,
+      .check_many = &CheckMany,
+      .charge = &Charge,
+      .give_back = &Cold::GiveBack,
+      .used = &Cold::Used,
+  };
+};
+
+}  // namespace
+
+const EngineOps& Ops(const algorithm::Plan& plan) noexcept {
+  using algorithm::CompactTicks;
+  using algorithm::WideTicks;
+  const bool gap = plan.algorithm == Algorithm::kMinGap;
+  if (plan.slot == algorithm::SlotKind::kCompact) {
+    return gap ? Hot<CompactLayout, algorithm::MinGap<CompactTicks>>::kOps
+               : Hot<CompactLayout, algorithm::Gcra<CompactTicks>>::kOps;
+  }
+  switch (plan.algorithm) {
+    case Algorithm::kTokenBucket:
+    case Algorithm::kLeakyBucket:
+      return Hot<WideLayout, algorithm::Gcra<WideTicks>>::kOps;
+    case Algorithm::kMinGap:
+      return Hot<WideLayout, algorithm::MinGap<WideTicks>>::kOps;
+    case Algorithm::kFixedWindow:
+      if (plan.start == WindowStart::kFirstHit) {
+        return Hot<WideLayout, algorithm::FirstHitWindow>::kOps;
+      }
+      break;
+    case Algorithm::kSlidingWindow:
+      return Hot<WideLayout, algorithm::SlidingWindow>::kOps;
+    case Algorithm::kCalendar:
+      break;
+  }
+  return Hot<WideLayout, algorithm::FixedWindow>::kOps;
+}
+
+}  // namespace weir::store::WEIR_ISA

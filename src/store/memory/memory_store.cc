@@ -1,0 +1,83 @@
+#include <string>
+
+#include "store/memory/shared_state.h"
+#include "weir/store.h"
+
+namespace weir {
+
+namespace {
+
+std::string Text(Duration duration) { return std::to_string(duration.count()) + " ns"; }
+
+Result<void> Validate(const MemoryOptions& options) {
+  if (options.budget_bytes < MemoryStore::kMinBudgetBytes) {
+    return Error::Invalid("budget_bytes: " + std::to_string(options.budget_bytes) +
+                          " is too small; the least is " +
+                          std::to_string(MemoryStore::kMinBudgetBytes));
+  }
+  if (options.wide_percent < -1 || options.wide_percent > 100) {
+    return Error::Invalid("wide_percent: " + std::to_string(options.wide_percent) +
+                          " is not allowed; choose 0 to 100, or -1 for half");
+  }
+  if (options.max_skew < store::TableClock::kMinSkew ||
+      options.max_skew > store::TableClock::kMaxSkew) {
+    return Error::Invalid("max_skew: " + Text(options.max_skew) + " is not allowed; choose from " +
+                          Text(store::TableClock::kMinSkew) + " to " +
+                          Text(store::TableClock::kMaxSkew));
+  }
+  if (!store::HasSimd(options.simd)) {
+    return Error::Invalid(
+        "simd: this processor (or build) lacks the instructions asked for; choose kAuto");
+  }
+  return {};
+}
+
+}  // namespace
+
+MemoryStore::MemoryStore(std::unique_ptr<State> state) : state_(std::move(state)) {}
+MemoryStore::~MemoryStore() = default;
+
+Result<std::shared_ptr<MemoryStore>> MemoryStore::Create(const MemoryOptions& options) {
+  if (auto valid = Validate(options); !valid) {
+    return valid.error();
+  }
+  auto state = std::make_unique<State>(options);
+  for (const auto& tables : {&state->tables, &state->spills}) {
+    for (const auto& table : *tables) {
+      if (table != nullptr && !table->ok()) {
+        return Error{ErrorCode::kOverloaded,
+                     "budget_bytes: the system did not grant " +
+                         std::to_string(options.budget_bytes) + " bytes of memory"};
+      }
+    }
+  }
+  return std::shared_ptr<MemoryStore>(new MemoryStore(std::move(state)));
+}
+
+StoreStats MemoryStore::Stats() const {
+  const store::Counters& counters = state_->counters;
+  using Cell = store::CounterCell;
+  StoreStats stats;
+  stats.decisions = counters.Sum(&Cell::decisions);
+  stats.denials = counters.Sum(&Cell::denials);
+  stats.refusals = counters.Sum(&Cell::refusals);
+  stats.overflow = counters.Sum(&Cell::overflow);
+  stats.reclaims = counters.Sum(&Cell::reclaims);
+  stats.lost_races = counters.Sum(&Cell::lost_races);
+  for (const auto& table : state_->tables) {
+    if (table != nullptr) {
+      stats.slots += table->slot_count();
+      stats.live_slots += store::CountLive(*state_, *table);
+      stats.huge_pages = stats.huge_pages || table->huge();
+    }
+  }
+  stats.budget_bytes = state_->options.budget_bytes;
+  stats.simd = state_->simd;
+  return stats;
+}
+
+void MemoryStore::Maintain() {
+  state_->housekeeping.Refresh(store::Housekeeping::Wait::kForOthers);
+}
+
+}  // namespace weir

@@ -1,0 +1,120 @@
+#include "store/memory/shared_state.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace weir::store {
+
+namespace {
+
+using algorithm::Plan;
+using algorithm::SlotKind;
+
+constexpr size_t kSpillShare = 64;  // a table's part that is set aside for overflowing keys
+constexpr size_t kSpillBytesMax = size_t{256} << 10;
+constexpr size_t kSpillBytesMin = size_t{4} << 10;
+
+size_t Index(SlotKind kind) { return static_cast<size_t>(kind); }
+
+}  // namespace
+
+SharedState::SharedState(const MemoryOptions& chosen)
+    : options(chosen),
+      secret(base::ProcessSecret()),
+      simd(chosen.simd == Simd::kAuto ? BestSimd() : chosen.simd),
+      clock(chosen.clock != nullptr ? *chosen.clock : SystemClock(), chosen.max_skew),
+      housekeeping(*this) {
+  housekeeping.Start(TableClock::kStartNs);
+  const auto pages = options.huge_pages ? base::MappedMemory::Pages::kHuge
+                                        : base::MappedMemory::Pages::kDefault;
+  const auto percent = static_cast<size_t>(options.wide_percent < 0 ? 50 : options.wide_percent);
+  const size_t wide_bytes = options.budget_bytes / 100 * percent;
+  const size_t bytes_of[] = {options.budget_bytes - wide_bytes, wide_bytes};
+  for (const SlotKind kind : {SlotKind::kCompact, SlotKind::kWide}) {
+    const size_t bytes = bytes_of[Index(kind)];
+    if (bytes < MemoryStore::kMinBudgetBytes / 4) {
+      continue;
+    }
+    const size_t spill_bytes = std::clamp(bytes / kSpillShare, kSpillBytesMin, kSpillBytesMax);
+    tables[Index(kind)] = std::make_unique<Table>(kind, bytes - spill_bytes, pages);
+    spills[Index(kind)] = std::make_unique<Table>(kind, spill_bytes, pages);
+    housekeeping.AddTable(tables[Index(kind)].get());
+    housekeeping.AddTable(spills[Index(kind)].get());
+  }
+}
+
+Result<Binding*> SharedState::Bind(const Quota& quota) {
+  const bool compact = algorithm::FitsCompact(quota) && tables[Index(SlotKind::kCompact)] != nullptr;
+  const SlotKind kind = compact ? SlotKind::kCompact : SlotKind::kWide;
+  if (tables[Index(kind)] == nullptr) {
+    return Error::Invalid("wide_percent: " + std::to_string(options.wide_percent) +
+                          " leaves no memory for 16-byte slots, which " + quota.ToString() +
+                          " needs; give it at least 1, or more budget_bytes");
+  }
+  Result<Plan> plan = algorithm::Compile(quota, kind);
+  if (!plan) {
+    return plan.error();
+  }
+  std::unique_ptr<CalendarCache> calendar;
+  if (quota.algorithm() == Algorithm::kCalendar) {
+    auto zone = base::TimeZone::Load(quota.time_zone());
+    if (!zone) {
+      return zone.error();
+    }
+    calendar = std::make_unique<CalendarCache>(quota.period(), *std::move(zone),
+                                               housekeeping.wall_offset_ns());
+  }
+  const base::MutexLock lock(update_mutex);
+  if (binding_count == kBindingsMax) {
+    return Error{ErrorCode::kOverloaded, "quota: a store holds at most " +
+                                             std::to_string(kBindingsMax - 1) +
+                                             " quotas over its life; make another store"};
+  }
+  const uint32_t id = binding_count++;
+  Chunk* chunk = chunks[id / kChunk].load(std::memory_order_acquire);
+  if (chunk == nullptr) {
+    chunk_owners.push_back(std::make_unique<Chunk>());
+    chunk = chunk_owners.back().get();
+  }
+  auto binding = std::make_unique<Binding>();
+  binding->store = this;
+  binding->table = tables[Index(kind)].get();
+  binding->spill = spills[Index(kind)].get();
+  binding->ops = &OpsFor(*plan, simd);
+  binding->id = id;
+  binding->salt = base::MixHash(id, 0xd1b54a32d192ed03U);
+  binding->calendar = std::move(calendar);
+  Publish(*binding, *plan);
+  Binding* const result = binding.get();
+  chunk->bindings[id % kChunk] = std::move(binding);
+  // Release: whoever finds the chunk finds this binding complete. Stored again for every binding,
+  // since each must be published.
+  chunks[id / kChunk].store(chunk, std::memory_order_release);
+  return result;
+}
+
+void SharedState::Publish(Binding& binding, const Plan& plan) {
+  plans.push_back(std::make_unique<const Plan>(plan));
+  Plan& published = const_cast<Plan&>(*plans.back());
+  published.epoch_offset_ns = static_cast<uint64_t>(housekeeping.first_wall_offset_ns());
+  housekeeping.AddQuota(published.horizon_ns, published.wrap_ns);
+  binding.generations[published.generation].store(&published, std::memory_order_release);
+  binding.current.store(&published, std::memory_order_release);
+}
+
+bool SharedState::AdmitSlowly(uint64_t now_ns) noexcept {
+  if (clock.Tolerates(now_ns) && !housekeeping.Refresh(Housekeeping::Wait::kSkipIfBusy)) {
+    return true;
+  }
+  if (!clock.Near(now_ns)) {
+    housekeeping.Refresh(Housekeeping::Wait::kForOthers);
+  }
+  return clock.Near(now_ns);
+}
+
+uint64_t SharedState::ReadClockSlowly(uint64_t now_ns) noexcept {
+  return AdmitSlowly(now_ns) ? now_ns : clock.now_ns();
+}
+
+}  // namespace weir::store

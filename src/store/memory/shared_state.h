@@ -1,0 +1,93 @@
+// All that a MemoryStore owns.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/key_hash.h"
+#include "base/mutex.h"
+#include "store/memory/binding.h"
+#include "store/memory/counters.h"
+#include "store/memory/housekeeping.h"
+#include "store/memory/table.h"
+#include "store/memory/table_clock.h"
+#include "weir/store.h"
+
+namespace weir::store {
+
+struct SharedState {
+  explicit SharedState(const MemoryOptions& chosen);
+
+  // Written by every thread: on lines of their own.
+  Counters counters;
+
+  // Constant after construction.
+  const MemoryOptions options;
+  const base::HashSecret secret;
+  Simd simd;
+  std::unique_ptr<Table> tables[2];  // by SlotKind; nullptr if the options gave it no memory
+  std::unique_ptr<Table> spills[2];
+
+  TableClock clock;
+  Housekeeping housekeeping;
+
+  base::Mutex update_mutex;
+
+  // REQUIRES: id of a binding made by this store.
+  [[nodiscard]] const Binding* BindingOf(uint32_t id) const noexcept {
+    const Chunk* const chunk = chunks[id / kChunk].load(std::memory_order_acquire);
+    return chunk != nullptr ? chunk->bindings[id % kChunk].get() : nullptr;
+  }
+
+  // Makes room for a quota; the error says which limit was met.
+  Result<Binding*> Bind(const Quota& quota);
+
+  // True if `now_ns` is believable; brings the clock up to date first if it has to.
+  [[nodiscard]] bool Admit(uint64_t now_ns) noexcept {
+    return clock.Accepts(now_ns) || AdmitSlowly(now_ns);
+  }
+
+  [[nodiscard]] bool AdmitSlowly(uint64_t now_ns) noexcept;
+
+  // Reads the clock. A clock that was set back stands still until it has caught up.
+  [[nodiscard]] uint64_t ReadClock() noexcept {
+    const uint64_t now_ns = clock.ReadSource();
+    return clock.Accepts(now_ns) ? now_ns : ReadClockSlowly(now_ns);
+  }
+
+  [[nodiscard]] uint64_t ReadClockSlowly(uint64_t now_ns) noexcept;
+
+  // Bindings are never removed: a slot may name one for as long as the store lives. In chunks, so
+  // that one can be looked up without a lock while others are added.
+  static constexpr uint32_t kChunk = 1024;
+  static constexpr uint32_t kBindingsMax = uint32_t{1} << WideLayout::kQuotaBits;
+
+  struct Chunk {
+    std::unique_ptr<Binding> bindings[kChunk];
+  };
+
+  std::atomic<Chunk*> chunks[kBindingsMax / kChunk] = {};
+  std::vector<std::unique_ptr<Chunk>> chunk_owners WEIR_GUARDED_BY(update_mutex);
+  std::vector<std::unique_ptr<const algorithm::Plan>> plans WEIR_GUARDED_BY(update_mutex);
+  uint32_t binding_count WEIR_GUARDED_BY(update_mutex) = 1;  // 0 is never given out
+
+  // Publishes a plan as the binding's current one.
+  void Publish(Binding& binding, const algorithm::Plan& plan) WEIR_REQUIRES(update_mutex);
+};
+
+// The code for a plan on this processor.
+[[nodiscard]] const EngineOps& OpsFor(const algorithm::Plan& plan, Simd simd) noexcept;
+[[nodiscard]] Simd BestSimd() noexcept;
+[[nodiscard]] bool HasSimd(Simd simd) noexcept;
+
+}  // namespace weir::store
+
+namespace weir {
+
+struct MemoryStore::State : store::SharedState {
+  using SharedState::SharedState;
+};
+
+}  // namespace weir
