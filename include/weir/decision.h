@@ -84,11 +84,11 @@ enum class ChargeMode : uint8_t {
 
 // Proof of a charge, for giving it back. Good for the limiter that issued it.
 struct Receipt {
-  uint64_t hash = 0;       // whose state was charged
-  uint64_t mark = 0;       // the state right after the charge (GCRA: TAT; windows: window id)
-  uint64_t refunds = 0;    // the refund counter of the key's stripe before the charge
-  uint32_t charged = 0;    // 0: nothing to give back
-  uint32_t binding = 0;    // which version of the quota was charged
+  uint64_t hash = 0;     // whose state was charged
+  uint64_t mark = 0;     // the state right after the charge (GCRA: TAT; windows: window id)
+  uint64_t refunds = 0;  // the refund counter of the key's stripe before the charge
+  uint32_t charged = 0;  // 0: nothing to give back
+  uint32_t binding = 0;  // which version of the quota was charged
 };
 
 }  // namespace weir

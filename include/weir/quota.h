@@ -54,8 +54,8 @@ class Quota {
  public:
   static constexpr int64_t kMaxLimit = 4294967295;  // 2^32 - 1, also the largest burst
   static constexpr Duration kMinWindow = std::chrono::microseconds(1);
-  static constexpr Duration kMaxWindow = std::chrono::hours(24 * 3653);     // ten years
-  static constexpr Duration kMaxHorizon = std::chrono::hours(24 * 36525);   // a hundred years
+  static constexpr Duration kMaxWindow = std::chrono::hours(24 * 3653);    // ten years
+  static constexpr Duration kMaxHorizon = std::chrono::hours(24 * 36525);  // a hundred years
 
   static Result<Quota> Create(QuotaSpec spec);
 

@@ -15,11 +15,11 @@ namespace weir {
 
 // Named for what the caller does next.
 enum class ErrorCode {
-  kInvalidArgument,    // fix the call
-  kUnavailable,        // try again later, or apply your policy
-  kDeadlineExceeded,   // took too long
-  kOverloaded,         // shed load
-  kInternal,           // a bug in weir: please report it
+  kInvalidArgument,   // fix the call
+  kUnavailable,       // try again later, or apply your policy
+  kDeadlineExceeded,  // took too long
+  kOverloaded,        // shed load
+  kInternal,          // a bug in weir: please report it
 };
 
 struct Error {
@@ -35,8 +35,10 @@ template <class T>
 class [[nodiscard]] Result {
  public:
   // Implicit on purpose: `return quota;` and `return Error::Invalid("...")` both read well.
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool ok() const noexcept { return state_.index() == 0; }
   explicit operator bool() const noexcept { return ok(); }

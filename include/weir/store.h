@@ -51,10 +51,10 @@ struct MemoryOptions {
 
 struct StoreStats {
   uint64_t decisions = 0;
-  uint64_t denials = 0;   // refusals for a Problem are not counted here
-  uint64_t refusals = 0;  // calls with a Problem
-  uint64_t overflow = 0;  // decisions that found no slot
-  uint64_t reclaims = 0;  // slots of keys that had become fresh, taken for new keys
+  uint64_t denials = 0;     // refusals for a Problem are not counted here
+  uint64_t refusals = 0;    // calls with a Problem
+  uint64_t overflow = 0;    // decisions that found no slot
+  uint64_t reclaims = 0;    // slots of keys that had become fresh, taken for new keys
   uint64_t lost_races = 0;  // compare-and-swap attempts that had to be repeated
   uint64_t slots = 0;
   uint64_t live_slots = 0;  // sampled on tables above 64 Ki lines

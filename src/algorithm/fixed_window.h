@@ -139,7 +139,8 @@ struct FixedWindow {
     const State old = Load(from, payload, At(from, moment));
     const Now now = At(to, moment);
     const uint64_t count = WindowCount::Convert(from, to, old.count);
-    return from.family == to.family ? State{old.id, count, old.left_ns} : State{now.id, count, now.left_ns};
+    return from.family == to.family ? State{old.id, count, old.left_ns}
+                                    : State{now.id, count, now.left_ns};
   }
 
   static uint64_t Used(const Plan&, State state, Now) noexcept { return state.count; }

@@ -2,8 +2,8 @@
 //
 // Admit iff for all s <= t: admitted in [s, t] + c <= B + (t - s)/T, with B the burst and T the
 // emission interval. The state is one instant, the theoretical arrival time (TAT): when the bucket
-// is full again. Relative to now it is a debt of max(TAT - now, 0) ticks, and a charge of c fits iff
-// debt + c*T <= B*T.
+// is full again. Relative to now it is a debt of max(TAT - now, 0) ticks, and a charge of c fits
+// iff debt + c*T <= B*T.
 #pragma once
 
 #include <algorithm>
@@ -66,9 +66,7 @@ struct Gcra {
   }
 
   static uint64_t Available(const Plan& plan, State state, Now) noexcept {
-    return state.debt >= plan.tolerance
-               ? 0
-               : plan.per_emission.Divide(plan.tolerance - state.debt);
+    return state.debt >= plan.tolerance ? 0 : plan.per_emission.Divide(plan.tolerance - state.debt);
   }
 
   // Overdraft is remembered up to debt_max.
@@ -107,13 +105,17 @@ struct Gcra {
   }
 
   // The debt as of the instant of change keeps its number of units. Rounded up; since whatever is
-  // admitted under `to` ends on a whole unit, that cannot turn an allowed request into a denied one.
+  // admitted under `to` ends on a whole unit, that cannot turn an allowed request into a denied
+  // one. A state that has expired under its own plan is fresh under any: it may have been reclaimed
+  // or swept just as well.
   static State Convert(const Plan& from, const Plan& to, uint64_t payload,
                        const Moment& moment) noexcept {
+    if (Load(from, payload, At(from, moment)).debt == 0) {
+      return {0};
+    }
     const Moment change{.ns = to.changed_at_ns};
     const uint64_t owed = Load(from, payload, At(from, change)).debt;
-    const uint64_t debt =
-        std::min(base::MulDivCeil(owed, to.emission, from.emission), to.debt_max);
+    const uint64_t debt = std::min(base::MulDivCeil(owed, to.emission, from.emission), to.debt_max);
     const uint64_t tat = Save(to, {debt}, At(to, change));
     return Load(to, tat, At(to, moment));
   }

@@ -17,7 +17,7 @@ struct MinGap {
   using Now = typename Bucket::Now;
   using State = typename Bucket::State;  // debt: how long until the next request may come
   static constexpr SlotKind kSlot = Ticks::kSlot;
-  static constexpr bool kCountsUnits = false;   // whether a cost can be too large for the quota
+  static constexpr bool kCountsUnits = false;  // whether a cost can be too large for the quota
   static constexpr bool kMarkIsState = true;   // a receipt's mark converts like a state
   static constexpr bool kUsesWindows = false;  // whether Moment's phase and period matter
 

@@ -27,7 +27,9 @@ bool IsBucket(Algorithm algorithm) {
   return algorithm == Algorithm::kTokenBucket || algorithm == Algorithm::kLeakyBucket;
 }
 
-uint64_t WindowNs(const Quota& quota) { return static_cast<uint64_t>(quota.window().count()); }
+uint64_t WindowNs(const Quota& quota) {
+  return static_cast<uint64_t>(quota.window().count());
+}
 
 // The emission interval in ticks of ns * 2^shift, rounded up.
 uint64_t EmissionTicks(const Quota& quota, int shift) {
@@ -116,12 +118,14 @@ Plan CompileFixed(Plan plan) {
 // Two counters and an id share 61 bits.
 Result<Plan> CompileSliding(Plan plan) {
   const auto id_bits_for = [](uint64_t limit) {
-    return static_cast<int>(WideTicks::kPayloadBits) - 2 * static_cast<int>(base::BitsFor(limit) + 1);
+    return static_cast<int>(WideTicks::kPayloadBits) -
+           2 * static_cast<int>(base::BitsFor(limit) + 1);
   };
   const auto fits = [&](uint64_t limit) {
     const int id_bits = id_bits_for(limit);
-    return id_bits >= 3 && base::SaturatingMul(plan.window_ns, base::LowBits(
-                               static_cast<unsigned>(id_bits))) >= kWrapMinNs;
+    return id_bits >= 3 &&
+           base::SaturatingMul(plan.window_ns, base::LowBits(static_cast<unsigned>(id_bits))) >=
+               kWrapMinNs;
   };
   if (!fits(plan.limit)) {
     uint64_t nearest = plan.limit;

@@ -6,16 +6,18 @@
 // whatever the limit and window are, and the longest debt still fits. A stamp is rounded down to
 // its tick; intervals are rounded up, so that rounding never admits more.
 //
-// The policies beside this file (gcra.h, min_gap.h, fixed_window.h, sliding_window.h) are pure: they
-// turn (plan, state, cost, now) into (state, decision) and know no clock, lock, map or wire type.
+// The policies beside this file (gcra.h, min_gap.h, fixed_window.h, sliding_window.h) are pure:
+// they turn (plan, state, cost, now) into (state, decision) and know no clock, lock, map or wire
+// type.
 #pragma once
 
 #include <cstdint>
 
-#include "base/wide_math.h"
 #include "weir/decision.h"
 #include "weir/quota.h"
 #include "weir/result.h"
+
+#include "base/wide_math.h"
 
 namespace weir::algorithm {
 
@@ -90,8 +92,9 @@ struct WideTicks {
 
   // Rounded up: waiting this long is enough.
   static constexpr uint64_t ToNs(const Plan& plan, uint64_t ticks) noexcept {
-    return plan.shift >= 0 ? (ticks + base::LowBits(static_cast<unsigned>(plan.shift))) >> plan.shift
-                           : ticks << -plan.shift;
+    return plan.shift >= 0
+               ? (ticks + base::LowBits(static_cast<unsigned>(plan.shift))) >> plan.shift
+               : ticks << -plan.shift;
   }
 
   static constexpr uint64_t FromNsUp(const Plan& plan, uint64_t ns) noexcept {

@@ -279,6 +279,9 @@ TEST(QuotaCreate, RefusesValuesOutOfRangeWithTheNearestAllowed) {
   ExpectError(Quota::SlidingWindow(1, 999ns), "window: 999ns is not allowed; the least is 1us");
   ExpectError(Quota::SlidingWindow(1, Duration::min()), "is not allowed; the least is 1us");
   ExpectError(Quota::SlidingWindow(1, Duration::max()), "is not allowed; the most is 3653d");
+  EXPECT_TRUE(Quota::SlidingWindow(1, Quota::kMinWindow).ok());
+  EXPECT_TRUE(Quota::SlidingWindow(1, Quota::kMaxWindow).ok());
+  ExpectError(Quota::SlidingWindow(1, Quota::kMaxWindow + 1ns), "the most is 3653d");
   ExpectError(Quota::MinGap(-2s), "gap: -2s is not allowed; the least is 1us");
   ExpectError(Quota::Calendar(0, CalendarPeriod::kDay), "limit: 0 is not allowed");
   ExpectError(Quota::Calendar(1, CalendarPeriod::kDay, "Nowhere/Land"),
@@ -352,6 +355,11 @@ TEST(QuotaToString, IsShortAndCanonical) {
       {"5/day calendar in Europe/Berlin", "5/day calendar in Europe/Berlin"},
       {"gap 60s", "gap 1min"},
       {"1/1001us", "1/1001us"},
+      {"1/1000ns", "1/us"},
+      {"1/1000us", "1/ms"},
+      {"1/1000ms", "1/s"},
+      {"1/60min", "1/h"},
+      {"1/24h", "1/day"},
   };
   for (const auto& [text, canonical] : cases) {
     EXPECT_EQ(MustParse(text).ToString(), canonical);

@@ -104,8 +104,8 @@ struct SlidingWindow {
   }
 
   // From now until, with nobody else charging, previous and current together leave `room` units.
-  static uint64_t WaitNs(const Plan& plan, const State& state, uint64_t room_now, bool fits_now_ever,
-                         uint64_t room_next) noexcept {
+  static uint64_t WaitNs(const Plan& plan, const State& state, uint64_t room_now,
+                         bool fits_now_ever, uint64_t room_next) noexcept {
     if (fits_now_ever) {
       const uint64_t left = LeftWhenWithin(plan, state.previous, room_now);
       if (left >= 1) {

@@ -6,12 +6,12 @@
 #include <cstdlib>
 
 #if !defined(NDEBUG)
-#define WEIR_ASSERT(condition)                                                              \
-  do {                                                                                      \
-    if (!(condition)) {                                                                     \
+#define WEIR_ASSERT(condition)                                                               \
+  do {                                                                                       \
+    if (!(condition)) {                                                                      \
       std::fprintf(stderr, "%s:%d: invariant broken: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                                         \
-    }                                                                                       \
+      std::abort();                                                                          \
+    }                                                                                        \
   } while (false)
 #else
 #define WEIR_ASSERT(condition) \

@@ -327,7 +327,7 @@ class TimeZone::FooterParser {
       day.kind = YearlyDay::Kind::kDayOfYear;
       is_good = Number(0, 365, day.day);
     }
-    day.time = 2 * 3600;
+    day.time = int64_t{2} * 3600;
     return is_good && (!Eat('/') || Clock(167, day.time));
   }
 
@@ -508,16 +508,15 @@ TimeZone::Segment TimeZone::FooterSegmentAt(const Footer& footer, int64_t unix_s
     int64_t offset = 0;
   };
 
-  constexpr int kYears = 5;
+  constexpr size_t kYears = 5;
   std::array<Change, 2 * kYears> changes;
   const int64_t middle = YearOf(unix_seconds + footer.standard_offset);
-  for (int i = 0; i < kYears; ++i) {
-    const int64_t year = middle - kYears / 2 + i;
-    const auto slot = static_cast<size_t>(2 * i);
-    changes[slot] = {footer.daylight_begin.LocalSeconds(year) - footer.standard_offset,
-                     footer.daylight_offset};
-    changes[slot + 1] = {footer.daylight_end.LocalSeconds(year) - footer.daylight_offset,
-                         footer.standard_offset};
+  for (size_t i = 0; i < kYears; ++i) {
+    const int64_t year = middle + static_cast<int64_t>(i) - 2;
+    changes[2 * i] = {footer.daylight_begin.LocalSeconds(year) - footer.standard_offset,
+                      footer.daylight_offset};
+    changes[2 * i + 1] = {footer.daylight_end.LocalSeconds(year) - footer.daylight_offset,
+                          footer.standard_offset};
   }
   Segment segment{footer.standard_offset, std::numeric_limits<int64_t>::max()};
   int64_t began = std::numeric_limits<int64_t>::min();

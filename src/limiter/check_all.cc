@@ -1,9 +1,10 @@
 // Several quotas on one request, all or nothing.
 //
-// First every charge is looked at without writing. Only if all of them fit are they taken, in order,
-// each with a receipt; if one is lost to another thread in between, those already taken are given
-// back. So nothing is ever admitted beyond a quota, and a denial charges nothing. While such a race
-// is open, the charges about to be given back can deny somebody else: by at most the cost in flight.
+// First every charge is looked at without writing. Only if all of them fit are they taken, in
+// order, each with a receipt; if one is lost to another thread in between, those already taken are
+// given back. So nothing is ever admitted beyond a quota, and a denial charges nothing. While such
+// a race is open, the charges about to be given back can deny somebody else: by at most the cost in
+// flight.
 #include <algorithm>
 #include <array>
 
@@ -20,7 +21,9 @@ Decision Ask(const Charge& charge, Cost cost, ChargeMode mode, Timestamp now,
       charge.key, CheckOptions{.cost = cost, .mode = mode, .now = now, .receipt = receipt});
 }
 
-bool IsAlways(const Charge& charge) noexcept { return charge.mode == ChargeMode::kCountAlways; }
+bool IsAlways(const Charge& charge) noexcept {
+  return charge.mode == ChargeMode::kCountAlways;
+}
 
 Verdict Judge(std::span<const Decision> decisions) noexcept {
   Verdict verdict;
@@ -30,10 +33,10 @@ Verdict Judge(std::span<const Decision> decisions) noexcept {
     if (!decision.allowed()) {
       const bool first = verdict.allowed();
       // A refusal can never pass, so it outweighs any wait.
-      const bool graver = decision.outcome == Outcome::kRefused &&
-                          verdict.outcome == Outcome::kDenied;
-      const bool longer = decision.outcome == verdict.outcome &&
-                          decision.retry_after > leading.retry_after;
+      const bool graver =
+          decision.outcome == Outcome::kRefused && verdict.outcome == Outcome::kDenied;
+      const bool longer =
+          decision.outcome == verdict.outcome && decision.retry_after > leading.retry_after;
       if (first || graver || longer) {
         verdict.deciding = i;
         verdict.outcome = decision.outcome;

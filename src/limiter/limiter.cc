@@ -126,8 +126,12 @@ Quota Limiter::quota() const {
   return state_->quota;
 }
 
-const std::shared_ptr<MemoryStore>& Limiter::store() const noexcept { return state_->store; }
+const std::shared_ptr<MemoryStore>& Limiter::store() const noexcept {
+  return state_->store;
+}
 
-Timestamp Limiter::Now() const noexcept { return state_->shared().clock.source().Now(); }
+Timestamp Limiter::Now() const noexcept {
+  return state_->shared().clock.source().Now();
+}
 
 }  // namespace weir

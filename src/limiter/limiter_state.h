@@ -5,9 +5,10 @@
 #include <memory>
 #include <utility>
 
+#include "weir/limiter.h"
+
 #include "base/mutex.h"
 #include "store/memory/shared_state.h"
-#include "weir/limiter.h"
 
 namespace weir {
 

@@ -1,9 +1,10 @@
 // Changing a quota under traffic.
 //
 // A change that keeps algorithm and layout makes a new generation of the plan: states carry the
-// generation they were written under and are converted when they are next charged. Any other change,
-// and one that comes before the oldest generation has died out, makes a new binding: its keys start
-// from what they have in use under the one before, for as long as they can owe anything there.
+// generation they were written under and are converted when they are next charged. Any other
+// change, and one that comes before the oldest generation has died out, makes a new binding: its
+// keys start from what they have in use under the one before, for as long as they can owe anything
+// there.
 #include <string>
 
 #include "limiter/limiter_state.h"
@@ -64,9 +65,10 @@ Result<void> Limiter::Update(const Quota& quota) {
   const unsigned depth = old.HasPredecessor(now_ns) ? old.predecessors + 1 : 1;
   if (depth > Binding::kPredecessorsMax) {
     const uint64_t seconds = (old.predecessor_until_ns - now_ns) / 1'000'000'000 + 1;
-    return Error{ErrorCode::kUnavailable,
-                 "quota: changed too often while keys still owe under the older ones; try again in " +
-                     std::to_string(seconds) + " s"};
+    return Error{
+        ErrorCode::kUnavailable,
+        "quota: changed too often while keys still owe under the older ones; try again in " +
+            std::to_string(seconds) + " s"};
   }
   auto bound = shared.Bind(quota);
   if (!bound) {
@@ -74,6 +76,7 @@ Result<void> Limiter::Update(const Quota& quota) {
   }
   Binding& binding = **bound;
   binding.predecessor = &old;
+  binding.needs_phase = binding.needs_phase || old.needs_phase;
   binding.predecessor_until_ns = now_ns + old.plan().horizon_ns + 2 * shared.clock.max_skew_ns();
   binding.predecessors = depth;
   state_->quota = quota;

@@ -8,11 +8,12 @@
 #include <memory>
 #include <string_view>
 
+#include "weir/decision.h"
+
 #include "algorithm/plan.h"
 #include "base/wide_math.h"
 #include "store/memory/calendar_cache.h"
 #include "store/memory/table.h"
-#include "weir/decision.h"
 
 namespace weir::store {
 
@@ -51,6 +52,7 @@ struct Binding {
   const EngineOps* ops = nullptr;
   uint64_t salt = 0;  // makes one key's hash another one for every quota
   uint32_t id = 0;
+  bool needs_phase = false;  // this quota's windows, or those of one before it, are shifted per key
 
   // Release when a plan is published, acquire here: the plan behind the pointer is then complete.
   std::atomic<const algorithm::Plan*> current{nullptr};

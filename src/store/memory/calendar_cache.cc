@@ -26,8 +26,8 @@ const algorithm::Period* CalendarCache::Advance(int64_t wall_ns) noexcept {
   if (current != nullptr && wall_ns < current->end_ns) {
     return current;
   }
-  periods_.push_back(std::make_unique<const algorithm::Period>(
-      algorithm::PeriodAt(period_, *zone_, wall_ns)));
+  periods_.push_back(
+      std::make_unique<const algorithm::Period>(algorithm::PeriodAt(period_, *zone_, wall_ns)));
   current_.store(periods_.back().get(), std::memory_order_release);
   return periods_.back().get();
 }

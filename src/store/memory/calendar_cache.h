@@ -7,10 +7,11 @@
 #include <memory>
 #include <vector>
 
+#include "weir/quota.h"
+
 #include "algorithm/calendar.h"
 #include "base/mutex.h"
 #include "base/time_zone.h"
-#include "weir/quota.h"
 
 namespace weir::store {
 

@@ -18,7 +18,8 @@ namespace weir::store {
 using algorithm::Moment;
 using algorithm::Plan;
 
-[[nodiscard]] inline Problem CheckKey(const SharedState& store, std::string_view key) noexcept {
+[[nodiscard]] [[gnu::always_inline]] inline Problem CheckKey(const SharedState& store,
+                                                             std::string_view key) noexcept {
   // One compare for both ends: the size of an empty key wraps around.
   if (key.size() - 1 >= kMaxKeyBytes) [[unlikely]] {
     return key.empty() ? Problem::kKeyEmpty : Problem::kKeyTooLong;
@@ -55,34 +56,29 @@ struct Engine {
 
   // The phase of a key's windows, where they are shifted per key.
   static uint64_t PhaseFor(const Binding& binding, std::string_view key) noexcept {
-    if constexpr (Algo::kUsesWindows) {
-      if (binding.plan().start == WindowStart::kPerKey) {
-        return base::HashKeySeeded(key, binding.store->options.fleet_secret);
-      }
-    }
-    return 0;
+    return binding.needs_phase ? base::HashKeySeeded(key, binding.store->options.fleet_secret) : 0;
   }
 
-  static void Describe(const Plan& plan, const State& state, const Now& now,
-                       Decision& out) noexcept {
+  [[gnu::always_inline]] static void Describe(const Plan& plan, const State& state, const Now& now,
+                                              Decision& out) noexcept {
     out.limit = plan.burst;
-    out.remaining = static_cast<uint32_t>(
-        std::min<uint64_t>(Algo::Available(plan, state, now), ~uint32_t{0}));
+    out.remaining =
+        static_cast<uint32_t>(std::min<uint64_t>(Algo::Available(plan, state, now), ~uint32_t{0}));
     out.reset_after = algorithm::ToDuration(Algo::ResetNs(plan, state, now));
     out.basis = Basis::kStore;
     out.problem = Problem::kNone;
   }
 
-  static void Allow(const Plan& plan, const State& state, const Now& now, uint64_t charged,
-                    Decision& out) noexcept {
+  [[gnu::always_inline]] static void Allow(const Plan& plan, const State& state, const Now& now,
+                                           uint64_t charged, Decision& out) noexcept {
     Describe(plan, state, now, out);
     out.outcome = Outcome::kAllowed;
     out.charged = static_cast<uint32_t>(charged);
     out.retry_after = Duration::zero();
   }
 
-  static void Deny(const Plan& plan, const State& state, const Now& now, uint64_t cost,
-                   Decision& out) noexcept {
+  [[gnu::always_inline]] static void Deny(const Plan& plan, const State& state, const Now& now,
+                                          uint64_t cost, Decision& out) noexcept {
     Describe(plan, state, now, out);
     out.outcome = Outcome::kDenied;
     out.charged = 0;
@@ -91,8 +87,8 @@ struct Engine {
 
   // Puts the request to a state. True if the state changed and must be written.
   template <bool kPlain>
-  static bool Apply(const Plan& plan, State& state, const Now& now, const Request& request,
-                    Decision& out) noexcept {
+  [[gnu::always_inline]] static bool Apply(const Plan& plan, State& state, const Now& now,
+                                           const Request& request, Decision& out) noexcept {
     const uint64_t cost = request.cost;
     if (cost == 0) [[unlikely]] {
       Allow(plan, state, now, 0, out);
@@ -373,8 +369,7 @@ struct Engine {
             Step::kDone) {
           return;
         }
-      } else if (Miss(binding, table, key_hash, phase, hash, now_ns, request, out) ==
-                 Step::kDone) {
+      } else if (Miss(binding, table, key_hash, phase, hash, now_ns, request, out) == Step::kDone) {
         return;
       }
     }
@@ -386,14 +381,12 @@ struct Engine {
     const Plan& plan = binding.plan();
     const Moment moment = MomentFor(binding, now_ns, phase);
     const Now now = Algo::At(plan, moment);
-    const Stripe& stripe =
-        table.StripeOf(table.HomeOf(base::MixHash(key_hash, binding.salt)));
+    const Stripe& stripe = table.StripeOf(table.HomeOf(base::MixHash(key_hash, binding.salt)));
     for (;;) {
       if (Layout::IdentityAt(*place.line, place.slot, place.snapshot) != identity) {
         return Step::kAgain;
       }
-      if (Layout::Generation(place.snapshot.value) != plan.generation &&
-          &plan != &binding.plan()) {
+      if (Layout::Generation(place.snapshot.value) != plan.generation && &plan != &binding.plan()) {
         return Step::kAgain;
       }
       State state = LoadState(binding, plan, place.snapshot.value, moment, now);

@@ -18,9 +18,9 @@ namespace weir::store::avx512 {
 
 namespace {
 
-// A vector load reads each aligned word of it in one piece on every x86 processor with AVX-512, which
-// is all that is asked here: a match is only a hint, and the word is loaded again before it is
-// believed.
+// A vector load reads each aligned word of it in one piece on every x86 processor with AVX-512,
+// which is all that is asked here: a match is only a hint, and the word is loaded again before it
+// is believed.
 struct Matcher {
   WEIR_TARGET static unsigned Words(const Line& line, uint64_t mask, uint64_t identity) noexcept {
     const __m512i words = _mm512_load_si512(&line);
@@ -35,8 +35,7 @@ struct Matcher {
 
   // Ids are the even words; bits 0, 2, 4, 6 become 0, 1, 2, 3.
   WEIR_TARGET static unsigned Wide(const Line& line, uint64_t identity) noexcept {
-    return static_cast<unsigned>(
-        _pext_u32(Words(line, WideLayout::kIdentityMask, identity), 0x55));
+    return static_cast<unsigned>(_pext_u32(Words(line, WideLayout::kIdentityMask, identity), 0x55));
   }
 };
 

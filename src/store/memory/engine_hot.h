@@ -29,39 +29,50 @@ struct Hot {
     }
   }
 
-  // Decides one key whose hash is known. `decision.basis` tells whether its own state decided.
-  template <bool kPlain>
-  WEIR_TARGET static void Decide(Binding& binding, const Plan& plan, uint64_t key_hash,
-                                 uint64_t hash, uint64_t phase, const Moment& moment,
-                                 const Now& now, const Request& request, Decision& out) noexcept {
+  // The common case, inlined: the key is on its home line, its state was written under the current
+  // plan and nobody else is charging it. False: nothing has happened yet, decide the long way.
+  [[gnu::always_inline]] WEIR_TARGET static bool DecideAtHome(const Binding& binding,
+                                                              const Plan& plan, Line& line,
+                                                              uint64_t hash, const Now& now,
+                                                              const Request& request,
+                                                              Decision& out) noexcept {
+    const uint64_t identity = Layout::IdentityOf(hash, binding.id);
+    const unsigned matches = Match(line, identity);
+    if (matches == 0) [[unlikely]] {
+      return false;
+    }
+    const auto slot = static_cast<unsigned>(std::countr_zero(matches));
+    Snapshot snapshot = Layout::Read(line, slot);
+    if (Layout::IdentityAt(line, slot, snapshot) != identity ||
+        Layout::Generation(snapshot.value) != plan.generation) [[unlikely]] {
+      return false;
+    }
+    State state = Algo::Load(plan, Layout::Payload(snapshot.value), now);
+    return Cold::template Apply<true>(plan, state, now, request, out)
+               ? Layout::Commit(snapshot, plan.generation, Algo::Save(plan, state, now))
+               : Layout::StillCurrent(snapshot);
+  }
+
+  // All other cases: keys beyond their home, first charges, lost races, changed quotas.
+  [[gnu::noinline]] WEIR_TARGET static void DecideAnywhere(Binding& binding, std::string_view key,
+                                                           uint64_t hash, uint64_t now_ns,
+                                                           const Request& request,
+                                                           Decision& out) noexcept {
     Table& table = *binding.table;
     const uint64_t home = table.HomeOf(hash);
     const uint64_t identity = Layout::IdentityOf(hash, binding.id);
+    const uint64_t key_hash = base::HashKey(key, binding.store->secret);
+    const uint64_t phase = Cold::PhaseFor(binding, key);
     for (unsigned distance = 0; distance < Table::kProbe; ++distance) {
       Line& line = table.line(home + distance);
       const unsigned matches = Match(line, identity);
-      if (matches != 0) [[likely]] {
-        if (distance != 0 && !PathProtected<Layout>(table, home, distance)) {
+      if (matches != 0) {
+        if (!PathProtected<Layout>(table, home, distance)) {
           break;
         }
         const auto slot = static_cast<unsigned>(std::countr_zero(matches));
-        Snapshot snapshot = Layout::Read(line, slot);
-        if (Layout::IdentityAt(line, slot, snapshot) != identity) [[unlikely]] {
-          break;
-        }
-        if constexpr (kPlain) {
-          if (Layout::Generation(snapshot.value) == plan.generation) [[likely]] {
-            State state = Algo::Load(plan, Layout::Payload(snapshot.value), now);
-            const bool write = Cold::template Apply<true>(plan, state, now, request, out);
-            if (write ? Layout::Commit(snapshot, plan.generation, Algo::Save(plan, state, now))
-                      : Layout::StillCurrent(snapshot)) [[likely]] {
-              return;
-            }
-            binding.store->counters.Get().Add(&CounterCell::lost_races, 1);
-          }
-        }
         typename Cold::Place place{&line, slot, distance, Layout::Read(line, slot)};
-        if (Cold::ChargeFound(binding, table, place, identity, key_hash, phase, moment.ns, request,
+        if (Cold::ChargeFound(binding, table, place, identity, key_hash, phase, now_ns, request,
                               out) == Step::kDone) {
           return;
         }
@@ -71,7 +82,7 @@ struct Hot {
         break;
       }
     }
-    Cold::DecideScalar(binding, table, key_hash, phase, moment.ns, request, out);
+    Cold::DecideScalar(binding, table, key_hash, phase, now_ns, request, out);
   }
 
   static void Tally(const Counters::Mine& mine, const Decision& decision) noexcept {
@@ -114,11 +125,15 @@ struct Hot {
       TooCostly(binding, key, cost, now_ns, out);
       return;
     }
-    const uint64_t key_hash = base::HashKey(key, store.secret);
-    const uint64_t phase = Cold::PhaseFor(binding, key);
+    const uint64_t hash = base::MixHash(base::HashKey(key, store.secret), binding.salt);
+    const uint64_t phase = Algo::kUsesWindows ? Cold::PhaseFor(binding, key) : 0;
     const Moment moment = Cold::MomentFor(binding, now_ns, phase);
-    Decide<true>(binding, plan, key_hash, base::MixHash(key_hash, binding.salt), phase, moment,
-                 Algo::At(plan, moment), Request{.cost = cost}, out);
+    const Request request{.cost = cost};
+    Table& table = *binding.table;
+    if (!DecideAtHome(binding, plan, table.line(table.HomeOf(hash)), hash, Algo::At(plan, moment),
+                      request, out)) [[unlikely]] {
+      DecideAnywhere(binding, key, hash, now_ns, request, out);
+    }
     Tally(store.counters.Get(), out);
   }
 
@@ -133,8 +148,7 @@ struct Hot {
       BadKey(binding, problem, out);
       return;
     }
-    const bool bounded =
-        request.mode == ChargeMode::kAdmit || request.mode == ChargeMode::kDryRun;
+    const bool bounded = request.mode == ChargeMode::kAdmit || request.mode == ChargeMode::kDryRun;
     if (request.cost > Cost::kMax || (bounded && !CostFits(binding.plan(), request.cost))) {
       TooCostly(binding, key, request.cost, now_ns, out);
       return;
@@ -162,7 +176,7 @@ struct Hot {
     const Now now = Algo::At(plan, moment);
     const uint64_t salt = binding.salt;
     constexpr size_t kRing = 32;
-    uint64_t key_hashes[kRing];
+    uint64_t hashes[kRing];
     uint64_t denials = 0;
     uint64_t refusals = 0;
     for (size_t i = 0; i < count + kAhead; ++i) {
@@ -172,9 +186,11 @@ struct Hot {
         if (decision.problem != Problem::kNone) [[unlikely]] {
           ++refusals;
         } else {
-          const uint64_t key_hash = key_hashes[ready % kRing];
-          Decide<true>(binding, plan, key_hash, base::MixHash(key_hash, salt), 0, moment, now,
-                       request, decision);
+          const uint64_t hash = hashes[ready % kRing];
+          if (!DecideAtHome(binding, plan, table.line(table.HomeOf(hash)), hash, now, request,
+                            decision)) [[unlikely]] {
+            DecideAnywhere(binding, keys[ready], hash, now_ns, request, decision);
+          }
           denials += static_cast<uint64_t>(!decision.allowed());
         }
       }
@@ -185,9 +201,9 @@ struct Hot {
           out[i] = Refused(problem, plan.burst);
           continue;
         }
-        const uint64_t key_hash = base::HashKey(keys[i], store.secret);
-        key_hashes[i % kRing] = key_hash;
-        __builtin_prefetch(&table.line(table.HomeOf(base::MixHash(key_hash, salt))), 1, 3);
+        const uint64_t hash = base::MixHash(base::HashKey(keys[i], store.secret), salt);
+        hashes[i % kRing] = hash;
+        __builtin_prefetch(&table.line(table.HomeOf(hash)), 1, 3);
       }
     }
     const Counters::Mine mine = store.counters.Get();

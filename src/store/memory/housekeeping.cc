@@ -142,8 +142,8 @@ uint64_t CountLive(const SharedState& state, const Table& table) noexcept {
       for (unsigned slot = 0; slot < WideLayout::kSlots; ++slot) {
         const Snapshot snapshot = WideLayout::Read(line, slot);
         const uint64_t identity = WideLayout::IdentityAt(line, slot, snapshot);
-        live += static_cast<uint64_t>(
-            identity != 0 && !WideExpired(state, identity, snapshot.value, floor_ns));
+        live += static_cast<uint64_t>(identity != 0 &&
+                                      !WideExpired(state, identity, snapshot.value, floor_ns));
       }
     }
   }
@@ -188,7 +188,7 @@ bool Housekeeping::Refresh(Wait wait) noexcept {
   // step back makes the unsigned reading wrap.
   const auto step = static_cast<int64_t>(source_ns - last_ns_);
   const uint64_t now_ns = step > 0 ? source_ns : last_ns_;
-  ReadWall(source_ns);
+  ReadWall(now_ns);
   for (unsigned i = 0; i < sweep_count_; ++i) {
     Work(sweeps_[i], now_ns, now_ns - last_ns_);
   }
@@ -207,8 +207,7 @@ void Housekeeping::Work(Sweep& sweep, uint64_t now_ns, uint64_t elapsed_ns) {
   Table& table = *sweep.table;
   const uint64_t floor_ns = now_ns - state_.clock.max_skew_ns();
   const uint64_t lines = table.line_count();
-  const uint64_t due =
-      std::min(base::MulDivCeil(lines, elapsed_ns, PassPeriodNs(table)), lines);
+  const uint64_t due = std::min(base::MulDivCeil(lines, elapsed_ns, PassPeriodNs(table)), lines);
   const uint64_t keep_ns = std::max(horizon_ns_, kHorizonMinNs) + 2 * state_.clock.max_skew_ns();
   for (uint64_t i = 0; i < due; ++i) {
     if (sweep.cursor == 0) {

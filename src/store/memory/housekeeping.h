@@ -29,7 +29,8 @@ class Housekeeping {
 
   void AddTable(Table* table) noexcept;
 
-  // A quota whose states stay live for at most `horizon_ns` and whose clock repeats after `wrap_ns`.
+  // A quota whose states stay live for at most `horizon_ns` and whose clock repeats after
+  // `wrap_ns`.
   void AddQuota(uint64_t horizon_ns, uint64_t wrap_ns) noexcept;
 
   // Reads the source, does what is due, publishes the new time. `kSkipIfBusy` returns at once if
@@ -37,8 +38,8 @@ class Housekeeping {
   enum class Wait { kForOthers, kSkipIfBusy };
   bool Refresh(Wait wait) noexcept;
 
-  // Unix time less store time, as the wall clock has it now; and as it was at the start, for windows
-  // that must not move when the wall clock is set.
+  // Unix time less store time, as the wall clock has it now; and as it was at the start, for
+  // windows that must not move when the wall clock is set.
   [[nodiscard]] const std::atomic<int64_t>& wall_offset_ns() const noexcept {
     return wall_offset_ns_;
   }

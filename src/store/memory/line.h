@@ -79,9 +79,8 @@ struct CompactLayout {
   static bool Commit(Snapshot& snapshot, unsigned generation, uint64_t payload) noexcept {
     const uint64_t desired =
         (snapshot.value & ~kStateMask) | (uint64_t{generation} << kPayloadBits) | payload;
-    return snapshot.word->compare_exchange_strong(snapshot.value, desired,
-                                                  std::memory_order_acq_rel,
-                                                  std::memory_order_acquire);
+    return snapshot.word->compare_exchange_strong(
+        snapshot.value, desired, std::memory_order_acq_rel, std::memory_order_acquire);
   }
 
   // Takes a never-used or expired slot for another key, keeping the line's aux bit.
@@ -174,8 +173,7 @@ struct WideLayout {
                                      std::memory_order_relaxed)) {
     }
     // Release: whoever sees this state also sees the id.
-    victim.word->store((uint64_t{generation} << kPayloadBits) | payload,
-                       std::memory_order_release);
+    victim.word->store((uint64_t{generation} << kPayloadBits) | payload, std::memory_order_release);
     return true;
   }
 };

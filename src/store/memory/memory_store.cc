@@ -1,13 +1,16 @@
 #include <string>
 
-#include "store/memory/shared_state.h"
 #include "weir/store.h"
+
+#include "store/memory/shared_state.h"
 
 namespace weir {
 
 namespace {
 
-std::string Text(Duration duration) { return std::to_string(duration.count()) + " ns"; }
+std::string Text(Duration duration) {
+  return std::to_string(duration.count()) + " ns";
+}
 
 Result<void> Validate(const MemoryOptions& options) {
   if (options.budget_bytes < MemoryStore::kMinBudgetBytes) {
@@ -45,9 +48,9 @@ Result<std::shared_ptr<MemoryStore>> MemoryStore::Create(const MemoryOptions& op
   for (const auto& tables : {&state->tables, &state->spills}) {
     for (const auto& table : *tables) {
       if (table != nullptr && !table->ok()) {
-        return Error{ErrorCode::kOverloaded,
-                     "budget_bytes: the system did not grant " +
-                         std::to_string(options.budget_bytes) + " bytes of memory"};
+        return Error{ErrorCode::kOverloaded, "budget_bytes: the system did not grant " +
+                                                 std::to_string(options.budget_bytes) +
+                                                 " bytes of memory"};
       }
     }
   }

@@ -15,7 +15,9 @@ constexpr size_t kSpillShare = 64;  // a table's part that is set aside for over
 constexpr size_t kSpillBytesMax = size_t{256} << 10;
 constexpr size_t kSpillBytesMin = size_t{4} << 10;
 
-size_t Index(SlotKind kind) { return static_cast<size_t>(kind); }
+size_t Index(SlotKind kind) {
+  return static_cast<size_t>(kind);
+}
 
 }  // namespace
 
@@ -26,8 +28,8 @@ SharedState::SharedState(const MemoryOptions& chosen)
       clock(chosen.clock != nullptr ? *chosen.clock : SystemClock(), chosen.max_skew),
       housekeeping(*this) {
   housekeeping.Start(TableClock::kStartNs);
-  const auto pages = options.huge_pages ? base::MappedMemory::Pages::kHuge
-                                        : base::MappedMemory::Pages::kDefault;
+  const auto pages =
+      options.huge_pages ? base::MappedMemory::Pages::kHuge : base::MappedMemory::Pages::kDefault;
   const auto percent = static_cast<size_t>(options.wide_percent < 0 ? 50 : options.wide_percent);
   const size_t wide_bytes = options.budget_bytes / 100 * percent;
   const size_t bytes_of[] = {options.budget_bytes - wide_bytes, wide_bytes};
@@ -45,7 +47,8 @@ SharedState::SharedState(const MemoryOptions& chosen)
 }
 
 Result<Binding*> SharedState::Bind(const Quota& quota) {
-  const bool compact = algorithm::FitsCompact(quota) && tables[Index(SlotKind::kCompact)] != nullptr;
+  const bool compact =
+      algorithm::FitsCompact(quota) && tables[Index(SlotKind::kCompact)] != nullptr;
   const SlotKind kind = compact ? SlotKind::kCompact : SlotKind::kWide;
   if (tables[Index(kind)] == nullptr) {
     return Error::Invalid("wide_percent: " + std::to_string(options.wide_percent) +
@@ -84,6 +87,7 @@ Result<Binding*> SharedState::Bind(const Quota& quota) {
   binding->ops = &OpsFor(*plan, simd);
   binding->id = id;
   binding->salt = base::MixHash(id, 0xd1b54a32d192ed03U);
+  binding->needs_phase = plan->start == WindowStart::kPerKey;
   binding->calendar = std::move(calendar);
   Publish(*binding, *plan);
   Binding* const result = binding.get();

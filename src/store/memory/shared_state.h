@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "weir/store.h"
+
 #include "base/key_hash.h"
 #include "base/mutex.h"
 #include "store/memory/binding.h"
@@ -13,7 +15,6 @@
 #include "store/memory/housekeeping.h"
 #include "store/memory/table.h"
 #include "store/memory/table_clock.h"
-#include "weir/store.h"
 
 namespace weir::store {
 

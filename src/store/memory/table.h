@@ -39,8 +39,8 @@ class Table {
   [[nodiscard]] bool huge() const noexcept { return memory_.huge(); }
 
   [[nodiscard]] uint64_t slot_count() const noexcept {
-    return line_count() * (kind_ == algorithm::SlotKind::kCompact ? CompactLayout::kSlots
-                                                                  : WideLayout::kSlots);
+    return line_count() *
+           (kind_ == algorithm::SlotKind::kCompact ? CompactLayout::kSlots : WideLayout::kSlots);
   }
 
   [[nodiscard]] uint64_t HomeOf(uint64_t hash) const noexcept {

@@ -1,0 +1,24 @@
+// "Which algorithm should I pick?", answered from the numbers of a tour.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "apps/weir/simulate/tour.h"
+
+namespace weir::simulate {
+
+struct Advice {
+  std::string goal;      // what somebody may want
+  size_t contender = 0;  // who did best at it, an index into TourPlan::contenders
+  std::string because;   // the number that says so
+};
+
+// One line a goal. Empty for a single contender: there is nothing to choose.
+[[nodiscard]] std::vector<Advice> Advise(const Tour& tour);
+
+// What is worth seeing in one stage, in a sentence.
+[[nodiscard]] std::string Remark(const Tour& tour, const Stage& stage);
+
+}  // namespace weir::simulate

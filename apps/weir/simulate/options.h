@@ -1,0 +1,33 @@
+// The command line of `weir simulate`, as text, and the plan it asks for. Every error names the
+// option, what was found and what is allowed.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "weir/result.h"
+
+#include "apps/weir/simulate/tour.h"
+
+namespace weir::simulate {
+
+// As typed; an empty text means not given.
+struct RawOptions {
+  std::vector<std::string> algorithms = {};
+  std::vector<std::string> traffic = {};
+  std::string limit = {};
+  std::string burst = {};
+  std::string duration = {};
+  std::string rate = {};
+  std::string seed = {};
+  std::string width = {};
+};
+
+// A plan without bins: these depend on the width, which depends on the terminal.
+[[nodiscard]] Result<TourPlan> MakePlan(const RawOptions& raw);
+
+// The width asked for, or `detected` brought within what a report can be drawn in.
+[[nodiscard]] Result<size_t> ChooseWidth(const RawOptions& raw, size_t detected);
+
+}  // namespace weir::simulate

@@ -1,0 +1,177 @@
+// The tour on the real library: what it measures, what it says, and that it fits the terminal.
+#include "apps/weir/simulate/tour.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "apps/weir/simulate/advice.h"
+#include "apps/weir/simulate/options.h"
+#include "apps/weir/simulate/report.h"
+#include "apps/weir/simulate/text.h"
+
+namespace weir::simulate {
+namespace {
+
+using app::Charset;
+using app::Colors;
+using app::Terminal;
+
+Tour MustRun(const RawOptions& raw, size_t width = 80) {
+  auto plan = MakePlan(raw);
+  EXPECT_TRUE(plan.ok()) << plan.error().message;
+  plan->bins = PictureColumns(width, plan->spec.duration, plan->limit.window);
+  auto tour = RunTour(*std::move(plan));
+  EXPECT_TRUE(tour.ok()) << tour.error().message;
+  return *std::move(tour);
+}
+
+const Score& ScoreOf(const Tour& tour, std::string_view name, Traffic traffic) {
+  for (const Stage& stage : tour.stages) {
+    if (stage.traffic != traffic)
+      continue;
+    for (size_t i = 0; i < stage.scores.size(); ++i) {
+      if (tour.plan.contenders[i].name() == name)
+        return stage.scores[i];
+    }
+  }
+  ADD_FAILURE() << "no " << name;
+  return tour.stages.front().scores.front();
+}
+
+TEST(Tour, TheAdversaryReachesTheWorstWindowThatEachAlgorithmAllows) {
+  const Tour tour = MustRun({.algorithms = {"all"}, .traffic = {"edge"}, .limit = "100/min"});
+  EXPECT_EQ(ScoreOf(tour, "fixed-window", Traffic::kEdge).worst_window, 200U);
+  EXPECT_EQ(ScoreOf(tour, "sliding-window", Traffic::kEdge).worst_window, 200U);
+  EXPECT_EQ(ScoreOf(tour, "first-hit", Traffic::kEdge).worst_window, 199U);
+  EXPECT_EQ(ScoreOf(tour, "token-bucket", Traffic::kEdge).worst_window, 199U);
+  EXPECT_EQ(ScoreOf(tour, "leaky-bucket", Traffic::kEdge).worst_window, 199U);
+}
+
+TEST(Tour, ASmallBurstKeepsTheAdversaryCloseToTheLimit) {
+  const Tour tour = MustRun({.algorithms = {"token-bucket"}, .traffic = {"edge"}, .burst = "20"});
+  EXPECT_EQ(ScoreOf(tour, "token-bucket", Traffic::kEdge).worst_window, 119U);
+}
+
+TEST(Tour, NoTrafficGoesBeyondWhatAnAlgorithmPromises) {
+  for (const char* limit : {"100/min", "10/s", "3/h", "1/min"}) {
+    for (const char* rate : {"0.5", "1", "3"}) {
+      for (const char* seed : {"1", "2", "3"}) {
+        const Tour tour =
+            MustRun({.algorithms = {"all"}, .limit = limit, .rate = rate, .seed = seed});
+        for (size_t i = 0; i < tour.totals.size(); ++i) {
+          const Contender& contender = tour.plan.contenders[i];
+          EXPECT_LE(tour.totals[i].worst_window, contender.WorstPossible())
+              << contender.name() << " " << limit << " " << rate;
+        }
+      }
+    }
+  }
+}
+
+TEST(Tour, LeakyBucketDecidesAsTokenBucketDoes) {
+  const Tour tour = MustRun({.algorithms = {"token-bucket", "leaky-bucket"}, .burst = "30"});
+  for (const Stage& stage : tour.stages) {
+    EXPECT_EQ(stage.scores[0].admitted, stage.scores[1].admitted);
+    EXPECT_EQ(stage.scores[0].admitted_bins, stage.scores[1].admitted_bins);
+  }
+}
+
+TEST(Tour, MinGapNeverGoesOverTheLimit) {
+  const Tour tour = MustRun({.algorithms = {"min-gap"}, .rate = "10"});
+  EXPECT_LE(tour.totals[0].worst_window, 100U);
+  EXPECT_EQ(tour.totals[0].wrong.false_allow, 0U);
+}
+
+TEST(Tour, SteadyTrafficBelowTheLimitIsAdmittedWhole) {
+  const Tour tour = MustRun({.algorithms = {"all"}, .traffic = {"steady"}, .rate = "0.9"});
+  for (const Total& total : tour.totals) {
+    EXPECT_EQ(total.admitted, total.offered);
+    EXPECT_EQ(total.wrong.false_allow + total.wrong.false_deny, 0U);
+  }
+}
+
+TEST(Tour, CountsAddUp) {
+  const Tour tour = MustRun({.algorithms = {"all"}});
+  for (const Stage& stage : tour.stages) {
+    for (const Score& score : stage.scores) {
+      EXPECT_EQ(score.admitted + score.denied, stage.offered);
+      for (size_t i = 0; i < stage.offered_bins.size(); ++i) {
+        EXPECT_LE(score.admitted_bins[i], stage.offered_bins[i]);
+      }
+    }
+  }
+}
+
+TEST(Advice, NamesTheBestByEachMeasure) {
+  const Tour tour = MustRun({});
+  std::set<std::string> picked;
+  for (const Advice& advice : Advise(tour)) {
+    picked.insert(tour.plan.contenders[advice.contender].name());
+  }
+  // Each of the four is the answer to something: that is what makes them the four to show.
+  EXPECT_EQ(picked, (std::set<std::string>{"fixed-window", "sliding-window", "token-bucket:100",
+                                           "token-bucket:20"}));
+  EXPECT_TRUE(Advise(MustRun({.algorithms = {"min-gap"}})).empty());
+}
+
+TEST(Remark, NamesWhoWentOverAndWhoDidNot) {
+  const Tour tour = MustRun({.algorithms = {"fixed-window", "min-gap"}, .traffic = {"edge"}});
+  const std::string text = Remark(tour, tour.stages[0]);
+  EXPECT_EQ(text.rfind("fixed-window let 200 through in 1 min, min-gap never more than ", 0), 0U)
+      << text;
+}
+
+TEST(Remark, SaysSoWhenNothingHappened) {
+  const Tour tour = MustRun({.traffic = {"steady"}, .rate = "0.5"});
+  EXPECT_EQ(Remark(tour, tour.stages[0]),
+            "nobody went over the limit, and nobody was refused without need");
+}
+
+TEST(Report, FitsTheWidthAndTheCharset) {
+  for (const size_t width : {kMinWidth, size_t{80}, size_t{120}, size_t{200}}) {
+    const Tour tour = MustRun({.algorithms = {"all", "token-bucket:20"}}, width);
+    for (const Charset charset : {Charset::kAscii, Charset::kUtf8}) {
+      const std::string text = Report(tour, {width, Colors::kNone, charset});
+      size_t from = 0;
+      while (from < text.size()) {
+        const size_t end = text.find('\n', from);
+        const std::string_view line = std::string_view(text).substr(from, end - from);
+        EXPECT_LE(Columns(line), width) << line;
+        EXPECT_TRUE(line.empty() || line.back() != ' ') << "'" << line << "'";
+        from = end + 1;
+      }
+      EXPECT_EQ(text.find('\x1b'), std::string::npos);
+      const bool ascii = std::all_of(text.begin(), text.end(), [](char c) { return c > 0; });
+      EXPECT_EQ(ascii, charset == Charset::kAscii);
+    }
+  }
+}
+
+TEST(Report, ShowsTheNumbersThatWereMeasured) {
+  const Tour tour = MustRun({.algorithms = {"fixed-window"}, .traffic = {"edge"}});
+  const std::string text = Report(tour, {80, Colors::kNone, Charset::kAscii});
+  EXPECT_NE(text.find("=====|===== 2.00x"), std::string::npos) << text;
+  EXPECT_NE(text.find("2L = 200"), std::string::npos) << text;
+}
+
+TEST(Report, IsTheSameEveryTime) {
+  const Terminal terminal{80, Colors::kAnsi, Charset::kUtf8};
+  EXPECT_EQ(Report(MustRun({}), terminal), Report(MustRun({}), terminal));
+}
+
+TEST(Catalogue, NamesEveryAlgorithmAndTraffic) {
+  const std::string text = Catalogue({});
+  for (const KindInfo& info : AllKinds()) {
+    EXPECT_NE(text.find(info.name), std::string::npos);
+    EXPECT_EQ(FindKind(info.name), info.kind);
+  }
+  for (const TrafficInfo& info : AllTraffic()) EXPECT_NE(text.find(info.name), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weir::simulate

@@ -1,0 +1,332 @@
+// Changing a quota under traffic: a raise never turns an allowed request into a denied one, nobody
+// gets a fresh bucket, and nobody owes what was never taken.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "testing/twin.h"
+#include "weir/limiter.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::Noon;
+using testing::Random;
+using testing::SmallStore;
+
+Limiter Make(const Quota& quota, const Clock& clock) {
+  MemoryOptions options = SmallStore(clock);
+  options.wide_percent = 50;  // a change may need the other layout
+  return *Limiter::Create(quota, options);
+}
+
+QuotaSpec SpecOf(const Quota& quota) {
+  return {.algorithm = quota.algorithm(),
+          .limit = quota.limit(),
+          .window = quota.window(),
+          .burst = quota.burst(),
+          .start = quota.start(),
+          .period = quota.period(),
+          .time_zone = quota.time_zone()};
+}
+
+bool IsBucket(const Quota& quota) {
+  return quota.algorithm() == Algorithm::kTokenBucket ||
+         quota.algorithm() == Algorithm::kLeakyBucket;
+}
+
+// More of something, and less of nothing.
+Quota Raise(const Quota& quota, Random& random) {
+  QuotaSpec spec = SpecOf(quota);
+  if (quota.algorithm() == Algorithm::kMinGap) {
+    spec.window = std::max(Quota::kMinWindow, spec.window / static_cast<int64_t>(random.Between(2, 4)));
+    return *Quota::Create(spec);
+  }
+  const auto more = [&](int64_t n) {
+    return n + static_cast<int64_t>(random.OneIn(2) ? random.Between(1, 3) : random.Scaled(1, 1000));
+  };
+  if (!IsBucket(quota)) {
+    spec.limit = more(spec.limit);
+    spec.burst = 0;
+  } else if (random.OneIn(3)) {
+    spec.burst = more(spec.burst);
+  } else {
+    spec.limit = more(spec.limit);
+  }
+  return *Quota::Create(spec);
+}
+
+struct Twins {
+  Twins(const Quota& quota, const Clock& clock)
+      : kept(Make(quota, clock)), raised(Make(quota, clock)) {}
+  Limiter kept;
+  Limiter raised;
+};
+
+// What the unraised limiter admits, the raised one must admit too, given the same charges.
+std::string RaisesNeverDeny(const Quota& first, Random& random, int steps) {
+  ManualClock clock(Noon());
+  Twins twins(first, clock);
+  Quota quota = first;
+  const auto window = static_cast<uint64_t>(first.window().count());
+  const uint64_t interval = std::max<uint64_t>(1, window / first.limit());
+  std::string changes = first.ToString();
+  for (int i = 0; i < steps; ++i) {
+    if (!random.OneIn(3)) {
+      clock.Advance(Duration(static_cast<int64_t>(
+          random.OneIn(10) ? random.Below(window) : random.Below(2 * interval))));
+    }
+    if (random.OneIn(6)) {
+      const Quota next = Raise(quota, random);
+      const Result<void> updated = twins.raised.Update(next);
+      if (!updated) {
+        if (updated.error().code != ErrorCode::kUnavailable) {
+          return changes + " -> " + next.ToString() + ": " + updated.error().message;
+        }
+      } else {
+        quota = next;
+        changes += " -> " + next.ToString() + " (step " + std::to_string(i) + ")";
+      }
+    }
+    const uint64_t cost = random.Between(1, std::min(first.burst(), 3U));
+    const Decision kept = twins.kept.Check("key", cost);
+    if (!kept.allowed()) {
+      continue;
+    }
+    const Decision raised = twins.raised.Check("key", cost);
+    if (!raised.allowed()) {
+      return changes + ": step " + std::to_string(i) + " at " +
+             std::to_string((clock.WallNow() - Noon()).count()) + " ns denies cost " +
+             std::to_string(cost) + ", retry " + std::to_string(raised.retry_after.count());
+    }
+  }
+  return "";
+}
+
+TEST(Update, ARaiseNeverTurnsAllowIntoDenyForBuckets) {
+  for (uint64_t seed = 0; seed < 1500; ++seed) {
+    Random random(seed);
+    const Quota quota =
+        random.OneIn(3) ? testing::RandomOddBucket(random) : testing::RandomBucket(random);
+    ASSERT_EQ(RaisesNeverDeny(quota, random, 60), "") << "seed " << seed;
+  }
+}
+
+TEST(Update, ARaiseNeverTurnsAllowIntoDenyForWindowsAndGaps) {
+  for (uint64_t seed = 0; seed < 1500; ++seed) {
+    Random random(seed);
+    const Quota quota =
+        random.OneIn(4) ? testing::RandomGap(random) : testing::RandomWindow(random);
+    ASSERT_EQ(RaisesNeverDeny(quota, random, 60), "") << "seed " << seed;
+  }
+}
+
+RC_GTEST_PROP(UpdateProperty, ARaiseNeverTurnsAllowIntoDeny, (uint64_t seed)) {
+  Random random(seed);
+  const Quota quota = random.OneIn(2)   ? testing::RandomBucket(random)
+                      : random.OneIn(2) ? testing::RandomWindow(random)
+                                        : testing::RandomGap(random);
+  const std::string problem = RaisesNeverDeny(quota, random, 40);
+  RC_ASSERT(problem.empty());
+}
+
+// A quota of the same kind, larger or smaller in everything.
+Quota Change(const Quota& quota, Random& random) {
+  QuotaSpec spec = SpecOf(quota);
+  if (quota.algorithm() == Algorithm::kMinGap) {
+    spec.window = milliseconds(random.Scaled(1, 100'000));
+    return *Quota::Create(spec);
+  }
+  spec.limit = static_cast<int64_t>(random.Scaled(1, 100'000));
+  spec.burst = IsBucket(quota) ? static_cast<int64_t>(random.Scaled(1, 1000)) : 0;
+  if (random.OneIn(3)) {
+    spec.window = milliseconds(random.Scaled(1, 100'000));
+  }
+  return *Quota::Create(spec);
+}
+
+// However often and whatever the quota became: once a key has had time to be as new under every
+// one of them, it is as new.
+std::string IdleKeysBecomeFresh(const Quota& first, Random& random) {
+  ManualClock clock(Noon());
+  Limiter limiter = Make(first, clock);
+  std::string changes = first.ToString();
+  Quota quota = first;
+  for (int round = 0; round < 12; ++round) {
+    const std::string key = "key" + std::to_string(round);
+    Decision last = limiter.Check(key, random.Between(1, quota.burst()));
+    if (!last.allowed()) {
+      return changes + ": a new key is denied";
+    }
+    const uint64_t updates = random.Between(1, 3);
+    Duration longest = last.reset_after;
+    for (uint64_t i = 0; i < updates; ++i) {
+      // A full bucket, or two windows, under any of them.
+      const auto refill = [](const Quota& q) {
+        return q.window() * 2 + q.window() / q.limit() * int64_t{q.burst()} * 2 +
+               std::chrono::seconds(2);
+      };
+      longest = std::max({longest, refill(quota)});
+      const Quota next = Change(quota, random);
+      const Result<void> updated = limiter.Update(next);
+      if (!updated) {
+        if (updated.error().code != ErrorCode::kUnavailable) {
+          return changes + " -> " + next.ToString() + ": " + updated.error().message;
+        }
+        continue;
+      }
+      quota = next;
+      changes += " -> " + next.ToString();
+      longest = std::max({longest, refill(quota)});
+      clock.Advance(longest);
+    }
+    clock.Advance(longest);
+    const Decision fresh = limiter.Check(key, 0);
+    if (fresh.remaining != quota.burst()) {
+      return changes + ": round " + std::to_string(round) + " remaining " +
+             std::to_string(fresh.remaining) + " reset " +
+             std::to_string(fresh.reset_after.count());
+    }
+  }
+  return "";
+}
+
+TEST(Update, AnIdleKeyIsFreshAgainWhateverTheQuotaBecameMeanwhile) {
+  for (uint64_t seed = 0; seed < 600; ++seed) {
+    Random random(seed);
+    const Quota quota = random.OneIn(2)   ? testing::RandomBucket(random)
+                        : random.OneIn(3) ? testing::RandomGap(random)
+                                          : *Quota::FixedWindow(10, seconds(1));
+    ASSERT_EQ(IdleKeysBecomeFresh(quota, random), "") << "seed " << seed;
+  }
+}
+
+TEST(Update, TwoSlowdownsDoNotInventADebt) {
+  ManualClock clock(Noon());
+  Limiter limiter = Make(*Quota::TokenBucket(100, seconds(1), 10), clock);
+  ASSERT_TRUE(limiter.Check("key").allowed());
+  clock.Advance(seconds(10));
+  ASSERT_TRUE(limiter.Update(*Quota::TokenBucket(50, seconds(1), 10)).ok());
+  clock.Advance(seconds(10));
+  ASSERT_TRUE(limiter.Update(*Quota::TokenBucket(1, seconds(1), 10)).ok());
+  clock.Advance(seconds(10));
+  EXPECT_EQ(limiter.Check("key", 0).remaining, 10U);
+}
+
+TEST(Update, AnIdleKeyOfAReusedGenerationIsFresh) {
+  ManualClock clock(Noon());
+  Limiter limiter = Make(*Quota::FixedWindow(10, seconds(1)), clock);
+  ASSERT_TRUE(limiter.Check("key", 7).allowed());
+  for (const int64_t limit : {1000, 20, 30, 100'000}) {
+    clock.Advance(seconds(100));
+    ASSERT_TRUE(limiter.Update(*Quota::FixedWindow(limit, seconds(1))).ok());
+  }
+  clock.Advance(seconds(100));
+  const Decision decision = limiter.Check("key", 0);
+  EXPECT_EQ(decision.remaining, 100'000U);
+  EXPECT_EQ(decision.reset_after, Duration::zero());
+}
+
+TEST(Update, ARaiseReachesAnExhaustedKeyAtTheNewRate) {
+  // Both ways: within a layout, and from 16-byte to 8-byte slots.
+  for (const int64_t burst : {1, 70'000}) {
+    ManualClock clock(Noon());
+    Limiter limiter = Make(*Quota::TokenBucket(1, hours(24), 1), clock);
+    ASSERT_TRUE(limiter.Check("key").allowed());
+    ASSERT_TRUE(limiter.Update(*Quota::TokenBucket(1000, seconds(1), burst)).ok());
+    clock.Advance(seconds(10));
+    EXPECT_TRUE(limiter.Check("key").allowed()) << burst;
+  }
+}
+
+TEST(Update, NobodyGetsAFreshBucket) {
+  struct Case {
+    const char* from;
+    const char* to;
+    uint32_t used;       // of the burst, all of it before the change
+    uint32_t remaining;  // at once after it
+  };
+  for (const Case& c : {Case{"100/min burst 10", "200/min burst 10", 10, 0},
+                        Case{"100/min burst 10", "100/min burst 15", 10, 5},
+                        Case{"100/min burst 10", "70/min burst 10", 10, 0},   // to 16 bytes
+                        Case{"70/min burst 10", "100/min burst 12", 10, 2},   // and back
+                        Case{"100/min", "150/min", 100, 50},
+                        Case{"100/min fixed-window", "150/min fixed-window", 100, 50},
+                        Case{"100/min fixed-window from first-hit",
+                             "150/min fixed-window from first-hit", 100, 50},
+                        Case{"100/min fixed-window from per-key",
+                             "150/min fixed-window from per-key", 100, 50},
+                        Case{"1000/month", "1500/month", 1000, 500},
+                        Case{"100/min", "150/min burst 150", 100, 50},        // another algorithm
+                        Case{"100/min burst 100", "150/min fixed-window", 100, 50}}) {
+    SCOPED_TRACE(std::string(c.from) + " -> " + c.to);
+    ManualClock clock(Noon());
+    Limiter limiter = Make(*Quota::Parse(c.from), clock);
+    ASSERT_TRUE(limiter.Check("key", c.used).allowed());
+    ASSERT_TRUE(limiter.Update(*Quota::Parse(c.to)).ok());
+    EXPECT_EQ(limiter.Check("key", 0).remaining, c.remaining);
+    EXPECT_EQ(limiter.Check("other", 0).remaining, limiter.quota().burst());
+    EXPECT_EQ(limiter.quota(), *Quota::Parse(c.to));
+  }
+}
+
+TEST(Update, ManyRaisesInAMomentKeepEveryDebt) {
+  for (const char* text : {"100/min burst 10", "70/min burst 10", "100/min", "10/min fixed-window"}) {
+    SCOPED_TRACE(text);
+    ManualClock clock(Noon());
+    Quota quota = *Quota::Parse(text);
+    Limiter limiter = Make(quota, clock);
+    ASSERT_TRUE(limiter.Check("key", quota.burst()).allowed());
+    const uint32_t used = quota.burst();
+    for (int i = 0; i < 12; ++i) {
+      QuotaSpec spec = SpecOf(quota);
+      if (IsBucket(quota)) {
+        ++spec.burst;
+      } else {
+        ++spec.limit;
+        spec.burst = 0;
+      }
+      quota = *Quota::Create(spec);
+      ASSERT_TRUE(limiter.Update(quota).ok()) << i;
+      ASSERT_EQ(limiter.Check("key", 0).remaining, quota.burst() - used) << i;
+    }
+  }
+}
+
+TEST(Update, TooManyInAMomentIsRefusedWithATimeAndChangesNothing) {
+  ManualClock clock(Noon());
+  Limiter limiter = Make(*Quota::TokenBucket(1, seconds(60), 1000), clock);
+  Quota accepted = limiter.quota();
+  for (int64_t burst = 1001; burst < 1100; ++burst) {
+    const Quota next = *Quota::TokenBucket(1, seconds(60), burst);
+    const Result<void> updated = limiter.Update(next);
+    if (!updated) {
+      EXPECT_EQ(updated.error().code, ErrorCode::kUnavailable);
+      EXPECT_NE(updated.error().message.find("quota: "), std::string::npos);
+      EXPECT_NE(updated.error().message.find(" s"), std::string::npos);
+      EXPECT_EQ(limiter.quota(), accepted);
+      return;
+    }
+    accepted = next;
+  }
+}
+
+TEST(Update, ToTheSameQuotaIsNothing) {
+  ManualClock clock(Noon());
+  Limiter limiter = Make(*Quota::Parse("10/s burst 5"), clock);
+  ASSERT_TRUE(limiter.Check("key", 3).allowed());
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(limiter.Update(*Quota::Parse("10/s burst 5")).ok());
+  }
+  EXPECT_EQ(limiter.Check("key", 0).remaining, 2U);
+}
+
+}  // namespace
+}  // namespace weir

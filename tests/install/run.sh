@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Installs a build and uses it from outside, each way that is promised: find_package, pkg-config
+# with a plain compiler line, add_subdirectory, a shared library. usage: run.sh build-folder
+set -euo pipefail
+
+build=$(cd "$1" && pwd)
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source=$(cd "$here/../.." && pwd)
+scratch=$build/install_test
+prefix=$scratch/prefix
+rm -rf "$scratch"
+mkdir -p "$scratch"
+
+expected=$'allowed remaining=1\nallowed remaining=0\ndenied remaining=0'
+
+expect() {  # what it is, program
+  local printed
+  printed=$("$2")
+  if [[ $printed != "$expected" ]]; then
+    printf '%s: expected\n%s\nbut it printed\n%s\n' "$1" "$expected" "$printed"
+    exit 1
+  fi
+  printf '%s: builds, runs, decides\n' "$1"
+}
+
+fail() {
+  printf '%s\n' "$@"
+  exit 1
+}
+
+# An outside user has their own flags, generator and compiler cache.
+unset CXXFLAGS LDFLAGS
+quietly() {
+  "$@" >"$scratch/log" 2>&1 || fail "$(cat "$scratch/log")" "failed: $*"
+}
+configure() { quietly cmake -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"; }
+compile() { quietly cmake --build "$@"; }
+
+quietly cmake --install "$build" --prefix "$prefix"
+
+# Only include/weir is installed, and no header of it reaches for anything that is not.
+installed=$(cd "$prefix/include" && find . -type f | sort)
+promised=$(cd "$source/include" && find . -type f | sort)
+[[ $installed == "$promised" ]] || fail "installed headers differ from include/:" "$installed"
+
+configure -S "$here/outside" -B "$scratch/found" -DCMAKE_PREFIX_PATH="$prefix"
+compile "$scratch/found"
+expect find_package "$scratch/found/outside"
+
+# A moved tree still works: nothing installed names the folder it was first put in.
+mv "$prefix" "$scratch/moved"
+! grep -rIl --exclude='*.a' "$prefix" "$scratch/moved" || fail "an installed file names $prefix"
+pc=$(find "$scratch/moved" -name weir.pc)
+export PKG_CONFIG_PATH=${pc%/*}
+read -ra flags <<<"$(pkg-config --cflags --libs weir)"
+"${CXX:-c++}" -std=c++20 "$here/outside/main.cc" -o "$scratch/plain" "${flags[@]}"
+expect pkg-config "$scratch/plain"
+
+configure -S "$here/outside" -B "$scratch/sub" -DWEIR_SOURCE="$source"
+compile "$scratch/sub"
+expect add_subdirectory "$scratch/sub/outside"
+# As a part of another build weir is a library: no tests, no programs, no rule of theirs changed.
+extra=$(find "$scratch/sub" -type f -perm -u+x -not -path '*/CMakeFiles/*' -not -name outside)
+[[ -z $extra ]] || fail "add_subdirectory built more than the library:" "$extra"
+
+configure -S "$source" -B "$scratch/shared" -DBUILD_SHARED_LIBS=ON -DWEIR_BUILD_TESTS=OFF \
+  -DWEIR_BUILD_APPS=OFF -DWEIR_BUILD_EXAMPLES=OFF
+compile "$scratch/shared"
+quietly cmake --install "$scratch/shared" --prefix "$scratch/shared_prefix"
+configure -S "$here/outside" -B "$scratch/found_shared" \
+  -DCMAKE_PREFIX_PATH="$scratch/shared_prefix"
+compile "$scratch/found_shared"
+expect "shared library" "$scratch/found_shared/outside"
+
+# It needs the C++ runtime and nothing else.
+library=$(find "$scratch/shared_prefix" -name libweir.so)
+needed=$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+while read -r name; do
+  case $name in
+    libstdc++.so.* | libgcc_s.so.* | libc.so.* | libm.so.* | libpthread.so.* | ld-linux*) ;;
+    *) fail "libweir.so needs $name" ;;
+  esac
+done <<<"$needed"
+printf 'libweir.so needs only: %s\n' "$(tr '\n' ' ' <<<"$needed")"
+rm -rf "$scratch"
