@@ -42,8 +42,7 @@ constexpr const char* kGo = "Go x/time/rate";
 constexpr const char* kNode = "rate-limiter-flexible";
 
 struct Options {
-  Effort effort{.runs = 500, .run_ns = 5'000'000};
-  Effort peer_effort{.runs = 50, .run_ns = 20'000'000};
+  Effort effort{.turns = 40, .warm_up_runs = 20, .timed_runs = 20, .run_ns = 5'000'000};
   std::string go_program;
   std::string node_script;
 };
@@ -136,7 +135,7 @@ void MeasureOtherLanguages(const Rows& rows, const Options& options) {
       contenders.push_back(Contender(1, [=](size_t count) { return peer->Run(count); }));
     }
   }
-  const std::vector<Rate> rates = Race(std::move(contenders), options.peer_effort);
+  const std::vector<Rate> rates = Race(std::move(contenders), options.effort);
   const std::optional<Rate> go_rate = go ? std::optional(rates[1]) : std::nullopt;
   const std::optional<Rate> node_rate = node ? std::optional(rates.back()) : std::nullopt;
   const std::string what = "Check(key), 1M keys, 1 thread";
@@ -181,8 +180,7 @@ Options ParseOptions(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--quick") {
-      options.effort = {.runs = 150, .run_ns = 5'000'000};
-      options.peer_effort = {.runs = 20, .run_ns = 20'000'000};
+      options.effort = {.turns = 6, .warm_up_runs = 10, .timed_runs = 15, .run_ns = 5'000'000};
     } else if (word.substr(0, 5) == "--go=") {
       options.go_program = word.substr(5);
     } else if (word.substr(0, 7) == "--node=") {
@@ -200,6 +198,9 @@ void RunSuite(const Options& options) {
     const std::string memory = "bytes per live key, token bucket";
     Limiter limiter = FilledLimiter(BucketQuota(), kManyKeys * kBucketBytes, kThreads, kManyKeys);
     const double bytes = PrintMemory(rows, memory, limiter, 16);
+    if (!limiter.store()->Stats().huge_pages) {
+      std::fprintf(stderr, "library_bench: the table was given no huge pages: expect less\n");
+    }
     const size_t before = ResidentBytes();
     MutexMap map(std::chrono::nanoseconds(kInterval).count(), kBurst);
     Fill(kThreads, kManyKeys, [&](Keys keys) { return Theirs::OneByOne(map, keys); });

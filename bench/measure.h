@@ -1,8 +1,9 @@
-// Measuring on a machine that is not quiet. Contenders take turns in many short runs of the same
-// length, and the best run of each counts: a disturbance lengthens a run and never shortens it, and
-// all have had the same number of chances to be left alone. Where threads contend for one thing
-// that is not so: a thread that is held up leaves the others undisturbed. There the median run
-// counts.
+// Measuring on a machine that is not quiet. Contenders take turns. A turn begins with a warm-up
+// that is not timed, long enough to bring back what the others drove out of the caches; then come
+// short runs of the same length for all, and the best run of each contender counts: a disturbance
+// lengthens a run and never shortens it, and all have had the same number of chances to be left
+// alone. Where threads contend for one thing that is not so: a thread that is held up leaves the
+// others undisturbed. There the median run counts.
 #pragma once
 
 #include <pthread.h>
@@ -108,7 +109,7 @@ class Contender {
 
   Contender(size_t threads, Run run) : threads_(threads), run_(std::move(run)) {}
 
-  // Grows the count until a run takes about `length_ns`; this also warms up.
+  // Grows the count until a run takes about `length_ns`.
   void Calibrate(int64_t length_ns) {
     count_ = 1024;
     while (true) {
@@ -122,7 +123,10 @@ class Contender {
     }
   }
 
-  void RunOnce() {
+  // As long as `runs` timed runs.
+  void WarmUp(int runs) { run_(count_ * static_cast<size_t>(runs)); }
+
+  void RunTimed() {
     const auto taken = static_cast<double>(std::max<int64_t>(run_(count_), 1));
     per_second_.push_back(static_cast<double>(count_ * threads_) * 1e9 / taken);
   }
@@ -141,18 +145,23 @@ class Contender {
 };
 
 struct Effort {
-  int runs;
+  int turns;
+  int warm_up_runs;
+  int timed_runs;
   int64_t run_ns;
 };
 
-// All of them in turn, `effort.runs` times. REQUIRES: at least one contender and one run.
+// All of them in turn. REQUIRES: at least one contender, one turn and one run.
 inline std::vector<Rate> Race(std::vector<Contender> contenders, Effort effort) {
   for (Contender& contender : contenders) {
     contender.Calibrate(effort.run_ns);
   }
-  for (int run = 0; run < effort.runs; ++run) {
+  for (int turn = 0; turn < effort.turns; ++turn) {
     for (Contender& contender : contenders) {
-      contender.RunOnce();
+      contender.WarmUp(effort.warm_up_runs);
+      for (int run = 0; run < effort.timed_runs; ++run) {
+        contender.RunTimed();
+      }
     }
   }
   std::vector<Rate> rates;

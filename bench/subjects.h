@@ -44,6 +44,12 @@ inline Quota WindowQuota() {
   return Must(Quota::SlidingWindow(kBurst, std::chrono::hours(1)));
 }
 
+// Where batches are answered, made once a thread as a server would.
+inline std::span<Decision, kChunk> DecisionBuffer() {
+  static thread_local constinit std::array<Decision, kChunk> decisions{};
+  return decisions;
+}
+
 inline uint64_t CountAllowed(std::span<const Decision> decisions) {
   uint64_t allowed = 0;
   for (const Decision& decision : decisions) {
@@ -55,9 +61,9 @@ inline uint64_t CountAllowed(std::span<const Decision> decisions) {
 // Decides chunks in the three ways that weir has. Each returns how many were allowed.
 struct Ours {
   static uint64_t Batch(Limiter& limiter, std::span<const std::string_view> keys, Cost cost = 1) {
-    std::array<Decision, kChunk> decisions;
+    const std::span<Decision> decisions = DecisionBuffer().first(keys.size());
     limiter.CheckMany(keys, limiter.Now(), decisions, cost);
-    return CountAllowed({decisions.data(), keys.size()});
+    return CountAllowed(decisions);
   }
 
   static uint64_t OneByOne(Limiter& limiter, std::span<const std::string_view> keys) {
@@ -141,7 +147,7 @@ inline Limiter FilledLimiter(const Quota& quota, size_t budget_bytes, size_t thr
 // Looks each key up and counts those whose charge is there, in a state of their own.
 inline uint64_t CountLiveKeys(Limiter& limiter, uint64_t key_count) {
   return ForEachKey(0, key_count, [&](std::span<const std::string_view> keys) {
-    std::array<Decision, kChunk> decisions;
+    const std::span<Decision> decisions = DecisionBuffer();
     limiter.CheckMany(keys, limiter.Now(), decisions, 0);
     uint64_t live = 0;
     for (size_t i = 0; i < keys.size(); ++i) {

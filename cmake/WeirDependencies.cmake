@@ -1,12 +1,12 @@
 # Where headers from outside come from. The library itself needs one at build time only: xxHash,
 # inlined, so nothing of it reaches an installed header or a linker line.
 
-# weir_header(TARGET name HEADER file PACKAGE debian-package [ALSO file-or-folder...])
+# weir_header(TARGET name HEADER file PACKAGE debian-package [LINKS file-or-folder...])
 # Makes INTERFACE target `name` with the folder that holds HEADER, or fails naming the package.
 # When cross-compiling, that folder is usually the build machine's /usr/include, which must not be
-# searched as a whole; HEADER and ALSO are then linked into a folder of their own.
+# searched as a whole; LINKS (HEADER, if not given) are then linked into a folder of their own.
 function(weir_header)
-  cmake_parse_arguments(PARSE_ARGV 0 ARG "" "TARGET;HEADER;PACKAGE" "ALSO")
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "" "TARGET;HEADER;PACKAGE" "LINKS")
   if(TARGET ${ARG_TARGET})
     return()
   endif()
@@ -20,9 +20,11 @@ function(weir_header)
   set(folder "${${variable}}")
   if(CMAKE_CROSSCOMPILING)
     set(folder "${PROJECT_BINARY_DIR}/headers/${ARG_TARGET}")
-    foreach(entry IN LISTS ARG_HEADER ARG_ALSO)
-      get_filename_component(parent "${folder}/${entry}" DIRECTORY)
-      file(MAKE_DIRECTORY "${parent}")
+    if(NOT ARG_LINKS)
+      set(ARG_LINKS "${ARG_HEADER}")
+    endif()
+    file(MAKE_DIRECTORY "${folder}")
+    foreach(entry IN LISTS ARG_LINKS)
       file(CREATE_LINK "${${variable}}/${entry}" "${folder}/${entry}" SYMBOLIC)
     endforeach()
   endif()
@@ -30,7 +32,8 @@ function(weir_header)
   target_include_directories(${ARG_TARGET} SYSTEM INTERFACE "${folder}")
 endfunction()
 
-weir_header(TARGET weir_xxhash HEADER xxhash.h PACKAGE libxxhash-dev ALSO xxh3.h)
+weir_header(TARGET weir_xxhash HEADER xxhash.h PACKAGE libxxhash-dev
+            LINKS xxhash.h xxh3.h)
 
 # The C++ runtime brings threads on every current system; older ones want a flag.
 set(THREADS_PREFER_PTHREAD_FLAG ON)

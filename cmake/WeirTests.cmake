@@ -70,7 +70,7 @@ macro(weir_prepare_tests)
     add_subdirectory(/usr/src/googletest "${PROJECT_BINARY_DIR}/googletest" EXCLUDE_FROM_ALL SYSTEM)
     set(WEIR_RAPIDCHECK FALSE)
     weir_header(TARGET weir_json HEADER nlohmann/json.hpp PACKAGE nlohmann-json3-dev
-                ALSO nlohmann)
+                LINKS nlohmann)
     target_link_libraries(weir_gtest INTERFACE gmock gtest gtest_main)
   else()
     find_package(GTest REQUIRED)

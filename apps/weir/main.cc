@@ -17,24 +17,35 @@ const CLI::App& Chosen(const CLI::App& app) {
   return commands.empty() ? app : *commands.front();
 }
 
-// A hint for the first word that is none of ours.
-std::string Hint(const CLI::App& app, int argc, char** argv) {
+// What to say about a word that is none of ours.
+std::string Unknown(const CLI::App& command, const std::string& word) {
   std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
-  const std::vector<std::string_view> known(names.begin(), names.end());
-  for (int i = 1; i < argc; ++i) {
-    std::string_view word = argv[i];
-    word = word.substr(0, word.find('='));
-    if (word == app.get_name() || app.get_option_no_throw(std::string(word)) != nullptr)
-      continue;
-    if (const auto nearest = weir::app::Nearest(word, known)) {
-      return "Did you mean " + std::string(*nearest) + "?";
+  const bool is_option = word.starts_with("-");
+  if (is_option) {
+    for (const CLI::Option* option : command.get_options()) {
+      for (const std::string& name : option->get_lnames()) {
+        names.push_back("--" + name);
+      }
+    }
+  } else {
+    for (const CLI::App* below : command.get_subcommands({})) {
+      names.push_back(below->get_name());
     }
   }
-  return "";
+  if (names.empty()) {
+    return "unexpected argument '" + word + "'";
+  }
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  return weir::app::UnknownName(is_option ? "option" : "command", word.substr(0, word.find('=')),
+                                known);
+}
+
+int Refuse(const CLI::App& app, const std::string& problem) {
+  const CLI::App& chosen = Chosen(app);
+  const std::string command = &chosen == &app ? "weir" : "weir " + chosen.get_name();
+  std::fprintf(stderr, "%s: %s\nSee %s --help\n", command.c_str(), problem.c_str(),
+               command.c_str());
+  return weir::app::kUsage;
 }
 
 }  // namespace
@@ -46,17 +57,15 @@ int main(int argc, char** argv) {
   weir::app::RegisterSimulate(app, status);
   try {
     app.parse(argc, argv);
-    if (app.get_subcommands().empty())
-      std::fputs(app.help().c_str(), stdout);
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
+  } catch (const CLI::ExtrasError&) {
+    return Refuse(app, Unknown(Chosen(app), app.remaining(true).front()));
   } catch (const CLI::ParseError& error) {
-    const CLI::App& chosen = Chosen(app);
-    const std::string hint = Hint(chosen, argc, argv);
-    const std::string command = &chosen == &app ? "weir" : "weir " + chosen.get_name();
-    std::fprintf(stderr, "%s: %s%s%s\nSee %s --help\n", command.c_str(), error.what(),
-                 hint.empty() ? "" : "\n", hint.c_str(), command.c_str());
-    return weir::app::kUsage;
+    return Refuse(app, error.what());
+  }
+  if (app.get_subcommands().empty()) {
+    std::fputs(app.help().c_str(), stdout);
   }
   return status;
 }

@@ -64,8 +64,9 @@ void RegisterSimulate(CLI::App& app, int& status) {
       ->add_option("-a,--algorithm", flags->raw.algorithms,
                    "Algorithms, or all; a bucket may name its burst: token-bucket:20")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("NAME,...");
-  command->add_option("-t,--traffic", flags->raw.traffic, "Traffic, or all (the default)")
+  command->add_option("-t,--traffic,traffic", flags->raw.traffic, "Traffic, or all (the default)")
       ->delimiter(',')
       ->type_name("NAME,...");
   command->add_option("-l,--limit", flags->raw.limit, "The limit (100/min)")->type_name("QUOTA");
@@ -82,6 +83,10 @@ void RegisterSimulate(CLI::App& app, int& status) {
   command->add_flag("--ascii", flags->ascii, "No block characters");
   command->add_flag("--json", flags->json, "One JSON object instead of the pictures");
   command->add_flag("--list", flags->list, "Explain every algorithm and traffic in a line");
+  command->footer(
+      "\nExamples:\n"
+      "  weir simulate -l 5000/h -a all -t edge\n"
+      "  weir simulate -l 10/s -a token-bucket:5,token-bucket:10,min-gap -t poisson -r 0.9");
   command->callback([flags, &status] { status = Simulate(*flags); });
 }
 

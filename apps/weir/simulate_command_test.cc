@@ -80,6 +80,13 @@ TEST(SimulateCommand, TakesListsAndRepeatedOptions) {
   EXPECT_EQ(lists.out, repeated.out);
 }
 
+TEST(SimulateCommand, TakesTrafficWithoutTheOption) {
+  EXPECT_EQ(Call({"edge", "steady", "-a", "min-gap", "--json"}).out,
+            Call({"-a", "min-gap", "-t", "edge,steady", "--json"}).out);
+  EXPECT_EQ(Call({"-a", "min-gap", "edge", "--json"}).out,
+            Call({"-a", "min-gap", "-t", "edge", "--json"}).out);
+}
+
 TEST(SimulateCommand, PrintsOneJsonObject) {
   const Answer outcome =
       Call({"--json", "-a", "fixed-window", "-t", "edge", "-l", "10/s", "-d", "8s", "-r", "2"});

@@ -22,6 +22,8 @@ using base::TimeZone;
 
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kHourNs = 3600 * kSecondNs;
+constexpr int64_t kDayNs = 24 * kHourNs;
+constexpr int64_t kDaySeconds = 86'400;
 constexpr std::array kKinds = {CalendarPeriod::kDay, CalendarPeriod::kWeek, CalendarPeriod::kMonth,
                                CalendarPeriod::kYear};
 
@@ -35,7 +37,7 @@ std::shared_ptr<const TimeZone> Zone(std::string_view name) {
 int64_t At(int year, unsigned month, unsigned day, int64_t hour = 0, int64_t minute = 0) {
   const std::chrono::sys_days days =
       std::chrono::year(year) / std::chrono::month(month) / std::chrono::day(day);
-  return int64_t{days.time_since_epoch().count()} * 24 * kHourNs + hour * kHourNs +
+  return int64_t{days.time_since_epoch().count()} * kDayNs + hour * kHourNs +
          minute * 60 * kSecondNs;
 }
 
@@ -53,7 +55,7 @@ int64_t LocalNumber(CalendarPeriod kind, const TimeZone& zone, int64_t unix_seco
       return (monday.time_since_epoch().count() + 3) / 7;
     }
     case CalendarPeriod::kMonth:
-      return (int{date.year()} - 1970) * 12 + static_cast<int>(unsigned{date.month()}) - 1;
+      return int64_t{int{date.year()} - 1970} * 12 + unsigned{date.month()} - 1;
     case CalendarPeriod::kYear:
       return int{date.year()} - 1970;
   }
@@ -65,7 +67,7 @@ TEST(Calendar, ADayInUtcIsADay) {
   const Period day = PeriodAt(CalendarPeriod::kDay, *utc, At(2024, 2, 29, 13, 5) + 7);
   EXPECT_EQ(day.begin_ns, At(2024, 2, 29));
   EXPECT_EQ(day.end_ns, At(2024, 3, 1));
-  EXPECT_EQ(day.id, At(2024, 2, 29) / (24 * kHourNs));
+  EXPECT_EQ(day.id, At(2024, 2, 29) / kDayNs);
 }
 
 TEST(Calendar, MonthsHaveTheirRealLengths) {
@@ -74,11 +76,11 @@ TEST(Calendar, MonthsHaveTheirRealLengths) {
   for (unsigned month = 1; month <= 12; ++month) {
     const Period period = PeriodAt(CalendarPeriod::kMonth, *utc, At(2024, month, 28, 23));
     EXPECT_EQ(period.begin_ns, At(2024, month, 1));
-    EXPECT_EQ(period.end_ns - period.begin_ns, days[month - 1] * 24 * kHourNs);
-    EXPECT_EQ(period.id, 54 * 12 + static_cast<int64_t>(month) - 1);
+    EXPECT_EQ(period.end_ns - period.begin_ns, days[month - 1] * kDayNs);
+    EXPECT_EQ(period.id, int64_t{54} * 12 + month - 1);
   }
   const Period february = PeriodAt(CalendarPeriod::kMonth, *utc, At(2100, 2, 1));
-  EXPECT_EQ(february.end_ns - february.begin_ns, 28 * 24 * kHourNs);
+  EXPECT_EQ(february.end_ns - february.begin_ns, 28 * kDayNs);
 }
 
 TEST(Calendar, AWeekBeginsOnMonday) {
@@ -115,7 +117,7 @@ TEST(Calendar, LordHoweChangesByHalfAnHour) {
   const Period shorter = PeriodAt(CalendarPeriod::kDay, *zone, At(2024, 10, 6, 6));
   EXPECT_EQ(shorter.end_ns - shorter.begin_ns, 23 * kHourNs + kHourNs / 2);
   const Period longer = PeriodAt(CalendarPeriod::kDay, *zone, At(2024, 4, 7, 6));
-  EXPECT_EQ(longer.end_ns - longer.begin_ns, 24 * kHourNs + kHourNs / 2);
+  EXPECT_EQ(longer.end_ns - longer.begin_ns, kDayNs + kHourNs / 2);
 }
 
 TEST(Calendar, ADayWhoseMidnightIsSkippedBeginsWhereTheGapEnds) {
@@ -132,7 +134,7 @@ TEST(Calendar, AnHourLivedTwiceAcrossMidnightStaysInTheNewDay) {
   const Period day = PeriodAt(CalendarPeriod::kDay, *zone, midnight);
   EXPECT_EQ(day.begin_ns, midnight);
   EXPECT_EQ(day.end_ns - day.begin_ns, 25 * kHourNs);
-  const Period later = PeriodAt(CalendarPeriod::kDay, *zone, midnight + 30 * 60 * kSecondNs);
+  const Period later = PeriodAt(CalendarPeriod::kDay, *zone, midnight + kHourNs / 2);
   EXPECT_EQ(later.id, day.id);
   EXPECT_EQ(later.begin_ns, day.begin_ns);
 }
@@ -143,13 +145,13 @@ TEST(Calendar, ApiaHasNo30December2011) {
   const Period before = PeriodAt(CalendarPeriod::kDay, *apia, change - 1);
   const Period after = PeriodAt(CalendarPeriod::kDay, *apia, change);
   EXPECT_EQ(before.end_ns, change);
-  EXPECT_EQ(before.end_ns - before.begin_ns, 24 * kHourNs);
+  EXPECT_EQ(before.end_ns - before.begin_ns, kDayNs);
   EXPECT_EQ(after.begin_ns, change);
-  EXPECT_EQ(after.end_ns - after.begin_ns, 24 * kHourNs);
+  EXPECT_EQ(after.end_ns - after.begin_ns, kDayNs);
   EXPECT_EQ(after.id, before.id + 2);
   const Period week = PeriodAt(CalendarPeriod::kWeek, *apia, change);
-  EXPECT_EQ(week.end_ns - week.begin_ns, 6 * 24 * kHourNs);
-  EXPECT_EQ(PeriodAt(CalendarPeriod::kMonth, *apia, change).id, 41 * 12 + 11);
+  EXPECT_EQ(week.end_ns - week.begin_ns, 6 * kDayNs);
+  EXPECT_EQ(PeriodAt(CalendarPeriod::kMonth, *apia, change).id, int64_t{41} * 12 + 11);
 }
 
 constexpr std::array kZones = {
@@ -188,22 +190,22 @@ TEST(Calendar, AgreesWithWalkingThroughTimeMinuteByMinute) {
   std::uniform_int_distribution<int64_t> seconds(At(1975, 1, 1) / kSecondNs,
                                                  At(2100, 1, 1) / kSecondNs);
   constexpr int64_t kStep = 60;
-  constexpr int64_t kLag = 27 * 3600;  // no clock was ever set back further
+  constexpr int64_t kLag = int64_t{27} * 3600;  // no clock was ever set back further
   for (const std::string name : kZones) {
     const auto zone = Zone(name);
     for (int i = 0; i < 60; ++i) {
       // Half of the walks cross a change of offset.
       int64_t begin = seconds(random) / kStep * kStep;
       for (int day = 0; i % 2 != 0 && day < 400; ++day) {
-        if (zone->OffsetAt(begin + kLag) != zone->OffsetAt(begin + kLag + 86400)) {
+        if (zone->OffsetAt(begin + kLag) != zone->OffsetAt(begin + kLag + kDaySeconds)) {
           break;
         }
-        begin += 86400;
+        begin += kDaySeconds;
       }
       for (const CalendarPeriod kind : kKinds) {
         int64_t reached = std::numeric_limits<int64_t>::min();
         int64_t began = 0;
-        for (int64_t now = begin; now < begin + kLag + 2 * 86400; now += kStep) {
+        for (int64_t now = begin; now < begin + kLag + 2 * kDaySeconds; now += kStep) {
           const int64_t number = LocalNumber(kind, *zone, now);
           if (number > reached) {
             reached = number;
@@ -229,7 +231,7 @@ TEST(Calendar, AgreesWithWalkingThroughTimeMinuteByMinute) {
 TEST(Calendar, IdsNeverFallAsTimePasses) {
   std::mt19937_64 random(3);
   std::uniform_int_distribution<int64_t> anywhere(At(1680, 1, 1), At(2261, 1, 1));
-  std::uniform_int_distribution<int64_t> steps(0, 40 * 24 * kHourNs);
+  std::uniform_int_distribution<int64_t> steps(0, 40 * kDayNs);
   for (const std::string name : kZones) {
     const auto zone = Zone(name);
     for (int i = 0; i < 2000; ++i) {

@@ -90,27 +90,53 @@ Plan CompileCompact(const Quota& quota, Plan plan) {
 }
 
 // Counters hold twice the limit, so that what count-always charges add on top is remembered.
+unsigned CounterBits(uint64_t limit) {
+  return base::BitsFor(limit) + 1;
+}
+
 void SetCounter(Plan& plan, unsigned counters) {
-  plan.count_bits = static_cast<uint8_t>(base::BitsFor(plan.limit) + 1);
+  plan.count_bits = static_cast<uint8_t>(CounterBits(plan.limit));
   plan.count_max = base::LowBits(plan.count_bits);
   plan.id_bits = static_cast<uint8_t>(WideTicks::kPayloadBits - counters * plan.count_bits);
 }
 
 Plan CompileFixed(Plan plan) {
   SetCounter(plan, 1);
-  if (plan.start == WindowStart::kFirstHit) {
-    // The start tick must tell windows apart for eight windows and for the least wrap.
-    const uint64_t span = std::max(base::SaturatingMul(plan.window_ns, 8), kWrapMinNs);
-    int down = 0;
-    while (down < 60 && (span >> down) > base::LowBits(plan.id_bits)) {
-      ++down;
-    }
-    plan.shift = static_cast<int8_t>(-down);
-    plan.window_ticks = WideTicks::FromNsUp(plan, plan.window_ns);
-    plan.wrap_ns = base::SaturatingMul(base::LowBits(plan.id_bits), uint64_t{1} << down);
-  } else {
-    plan.wrap_ns = base::SaturatingMul(plan.window_ns, base::LowBits(plan.id_bits));
+  plan.wrap_ns = base::SaturatingMul(plan.window_ns, base::LowBits(plan.id_bits));
+  plan.horizon_ns = plan.window_ns;
+  return plan;
+}
+
+// A counter and the tick at which the window began share 61 bits. The tick must tell windows apart
+// for eight windows and for the least wrap, and be no coarser than a millionth of the window.
+Result<Plan> CompileFirstHit(Plan plan) {
+  const uint64_t span = std::max(base::SaturatingMul(plan.window_ns, 8), kWrapMinNs);
+  int down_max = 0;
+  while ((uint64_t{2} << down_max) * 1'000'000 <= plan.window_ns) {
+    ++down_max;
   }
+  const auto fits = [&](uint64_t limit) {
+    return (span >> down_max) <= base::LowBits(WideTicks::kPayloadBits - CounterBits(limit));
+  };
+  if (!fits(plan.limit)) {
+    uint64_t nearest = plan.limit;
+    while (!fits(nearest)) {
+      nearest = base::LowBits(base::BitsFor(nearest) - 1);
+    }
+    return Error::Invalid("limit: " + std::to_string(plan.limit) +
+                          " is too large for a window this short that begins at the first hit; "
+                          "the nearest allowed is " +
+                          std::to_string(nearest) +
+                          ", or let windows begin at the epoch, which takes any limit");
+  }
+  SetCounter(plan, 1);
+  int down = 0;
+  while ((span >> down) > base::LowBits(plan.id_bits)) {
+    ++down;
+  }
+  plan.shift = static_cast<int8_t>(-down);
+  plan.window_ticks = WideTicks::FromNsUp(plan, plan.window_ns);
+  plan.wrap_ns = base::SaturatingMul(base::LowBits(plan.id_bits), uint64_t{1} << down);
   plan.horizon_ns = plan.window_ns;
   return plan;
 }
@@ -191,7 +217,7 @@ Result<Plan> Compile(const Quota& quota, SlotKind slot) {
     case Algorithm::kMinGap:
       return CompileWideBucket(quota, plan);
     case Algorithm::kFixedWindow:
-      return CompileFixed(plan);
+      return plan.start == WindowStart::kFirstHit ? CompileFirstHit(plan) : CompileFixed(plan);
     case Algorithm::kSlidingWindow:
       return CompileSliding(plan);
     case Algorithm::kCalendar:

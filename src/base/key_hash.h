@@ -57,9 +57,11 @@ struct HashSecret {
     const auto compare = [&](const char* at) {
       return _mm_cmpeq_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)), zero);
     };
-    __m128i found = compare(data + size - 16);
-    for (size_t i = 0; i + 16 < size; i += 16) {
-      found = _mm_or_si128(found, compare(data + i));
+    __m128i found = _mm_or_si128(compare(data), compare(data + size - 16));
+    if (size > 32) [[unlikely]] {
+      for (size_t i = 16; i + 16 < size; i += 16) {
+        found = _mm_or_si128(found, compare(data + i));
+      }
     }
     return _mm_movemask_epi8(found) != 0;
   }

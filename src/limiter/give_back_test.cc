@@ -1,15 +1,17 @@
 // Receipts: what is given back was paid, was still owed, and never lets more in than the law.
-#include <gtest/gtest.h>
 #include <rapidcheck.h>
-#include <rapidcheck/gtest.h>
 
 #include <chrono>
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "weir/limiter.h"
+
 #include "testing/oracle.h"
 #include "testing/twin.h"
-#include "weir/limiter.h"
 
 namespace weir {
 namespace {
@@ -77,8 +79,8 @@ TEST(GiveBack, ReturnsOnlyWhatIsStillOwed) {
 }
 
 TEST(GiveBack, OfAClosedWindowReturnsNothing) {
-  for (const char* text : {"10/min fixed-window", "10/min", "10/min fixed-window from first-hit",
-                           "10/month"}) {
+  for (const char* text :
+       {"10/min fixed-window", "10/min", "10/min fixed-window from first-hit", "10/month"}) {
     SCOPED_TRACE(text);
     Bench bench(*Quota::Parse(text));
     Receipt receipt;
@@ -119,6 +121,22 @@ TEST(GiveBack, OfWhatTakeUpToTookReturnsThat) {
   EXPECT_EQ(bench.Peek().remaining, 6U);
 }
 
+TEST(GiveBack, OfOneKeyDoesNotDependOnOtherKeys) {
+  Bench bench(*Quota::TokenBucket(10, seconds(1), 5));
+  std::vector<Receipt> receipts(200);
+  for (size_t i = 0; i < receipts.size(); ++i) {
+    ASSERT_TRUE(
+        bench.limiter
+            .Check("key" + std::to_string(i), CheckOptions{.cost = 5, .receipt = &receipts[i]})
+            .allowed());
+  }
+  size_t kept = 0;
+  for (Receipt& receipt : receipts) {
+    kept += static_cast<size_t>(bench.limiter.GiveBack(receipt) != 5U);
+  }
+  EXPECT_EQ(kept, 0U) << "of 200";
+}
+
 TEST(GiveBack, OfAGapThatWasCountedTooEarlyDoesNotOpenTheGapBefore) {
   Bench bench(*Quota::MinGap(seconds(10)));
   ASSERT_TRUE(bench.limiter.Check("key").allowed());
@@ -157,8 +175,8 @@ std::string NetLawHolds(const Quota& quota, Random& random, int steps) {
   Bench bench(quota);
   const auto law = MakeOracle(quota);
   const int64_t tick = testing::TickOf(quota).count();
-  const auto interval = std::max<uint64_t>(
-      1, static_cast<uint64_t>(quota.window().count() / quota.limit() / tick));
+  const auto interval =
+      std::max<uint64_t>(1, static_cast<uint64_t>(quota.window().count() / quota.limit() / tick));
   const uint64_t window = static_cast<uint64_t>(quota.window().count() / tick);
   std::vector<Outstanding> receipts;
   for (int i = 0; i < steps; ++i) {
@@ -215,9 +233,9 @@ RC_GTEST_PROP(GiveBackProperty, NetAdmittedNeverExceedsTheLaw, (uint64_t seed)) 
 TEST(GiveBack, ManyRandomHistoriesKeepTheLawForBuckets) {
   for (uint64_t seed = 0; seed < 1500; ++seed) {
     Random random(seed);
-    const Quota quota = *Quota::TokenBucket(
-        static_cast<int64_t>(random.Between(1, 5)), milliseconds(60),
-        static_cast<int64_t>(random.Between(1, 6)));
+    const Quota quota =
+        *Quota::TokenBucket(static_cast<int64_t>(random.Between(1, 5)), milliseconds(60),
+                            static_cast<int64_t>(random.Between(1, 6)));
     ASSERT_EQ(NetLawHolds(quota, random, 120), "") << "seed " << seed;
   }
 }

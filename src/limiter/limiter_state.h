@@ -14,15 +14,20 @@ namespace weir {
 
 struct Limiter::State {
   State(std::shared_ptr<MemoryStore> owner, store::Binding* bound, Quota initial)
-      : store(std::move(owner)), binding(bound), quota(std::move(initial)) {}
+      : shared(owner->state()),
+        binding(bound),
+        store(std::move(owner)),
+        quota(std::move(initial)) {}
 
-  const std::shared_ptr<MemoryStore> store;
+  // What a check reads, first and together.
+  store::SharedState& shared;
   // Acquire when read, release when changed: the binding behind it is then complete.
   std::atomic<store::Binding*> binding;
+
+  const std::shared_ptr<MemoryStore> store;
   base::Mutex mutex;
   Quota quota WEIR_GUARDED_BY(mutex);
 
-  [[nodiscard]] store::SharedState& shared() const noexcept { return store->state(); }
   [[nodiscard]] store::Binding& current() const noexcept {
     return *binding.load(std::memory_order_acquire);
   }

@@ -50,7 +50,7 @@ bool NewGeneration(SharedState& shared, Binding& binding, Plan plan, uint64_t no
 }  // namespace
 
 Result<void> Limiter::Update(const Quota& quota) {
-  SharedState& shared = state_->shared();
+  SharedState& shared = state_->shared;
   const base::MutexLock lock(state_->mutex);
   if (quota == state_->quota) {
     return {};

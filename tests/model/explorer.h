@@ -13,7 +13,9 @@ namespace weir::model {
 
 inline constexpr uint32_t kEveryProperty = (1U << kProperties) - 2;
 
-constexpr uint32_t Only(Property property) { return 1U << static_cast<uint32_t>(property); }
+constexpr uint32_t Only(Property property) {
+  return 1U << static_cast<uint32_t>(property);
+}
 
 // Reusable, so that thousands of small searches share one allocation.
 class Explorer {

@@ -128,7 +128,7 @@ std::vector<Family> SlotFamilies(Scope scope) {
   const bool full = scope == Scope::kFull;
   const std::vector<Op> alphabet = {ChargeOf(1, 3), ChargeOf(1, 6), ChargeOf(1, 9),
                                     ChargeOf(2, 3), ChargeOf(2, 6), ChargeOf(2, 9)};
-  const std::vector<Op> smaller = {ChargeOf(1, 3), ChargeOf(1, 6), ChargeOf(2, 6)};
+  const std::vector<Op> smaller = {ChargeOf(1, 3), ChargeOf(1, 6), ChargeOf(2, 3), ChargeOf(2, 6)};
   std::vector<Family> families;
   for (int burst = 1; burst <= 2; ++burst) {
     for (int slots = 1; slots <= 2; ++slots) {
@@ -143,8 +143,8 @@ std::vector<Family> SlotFamilies(Scope scope) {
     }
   }
   Family empty;  // nobody has a slot yet
-  empty.setup = OneLine(1, 1, true);
-  empty.setup.name = "an empty slot";
+  empty.setup = OneLine(2, 1, true);
+  empty.setup.name = "empty slots";
   empty.setup.initial = State{};
   empty.setup.initial.clock = 4;
   empty.setup.entry_keys = {};
@@ -175,7 +175,7 @@ std::vector<Family> SweepFamilies(Scope scope) {
 std::vector<Family> RefundFamilies(Scope scope) {
   const bool full = scope == Scope::kFull;
   std::vector<Family> families;
-  for (int slots = 1; slots <= (full ? 2 : 1); ++slots) {
+  for (int slots = 1; slots <= 2; ++slots) {
     Setup base;
     base.tolerance = 2 * kUnit;
     base.slots_per_line = slots;
@@ -189,8 +189,8 @@ std::vector<Family> RefundFamilies(Scope scope) {
     one.setup.name = "refund of one" + suffix;
     SetSlot(one.setup.initial, 0, 1, 4);
     SetEntry(one.setup, 0, 1, {.stamp = 0, .net = kUnit, .mark = 4, .refunds = 0});
-    std::vector<Op> alphabet = {ChargeOf(1, 0), ChargeOf(1, 4), ChargeOf(2, 4),
-                                RefundOf(1, 0, 0), RefundOf(1, kOwn, 4)};
+    std::vector<Op> alphabet = {ChargeOf(1, 0), ChargeOf(1, 4), ChargeOf(2, 4), RefundOf(1, 0, 0),
+                                RefundOf(1, kOwn, 4)};
     if (full) {
       alphabet.insert(alphabet.end(), {RefundOf(1, 0, 2), RefundOf(1, kOwn, 0)});
     }
@@ -261,6 +261,11 @@ std::vector<Family> EpochFamilies(Scope scope) {
   SetSlot(leftover.initial, 1, 1, 1);
   leftover.initial.passes_left = 1;
 
+  Setup own_stripes = leftover;  // k2 comes from a home before line 0, by way of a full line
+  own_stripes.name = "own stripes";
+  own_stripes.stripe = {0, 0, 1, 1};
+  SetSlot(own_stripes.initial, 0, 0, 0);
+
   std::vector<Family> families;
   const auto add = [&](Setup setup, const char* threads, std::vector<uint8_t> clock_values) {
     setup.name += threads;
@@ -270,10 +275,16 @@ std::vector<Family> EpochFamilies(Scope scope) {
   };
   const std::vector<Op> pairs = {ChargeOf(1, 0), ChargeOf(2, 0)};
   const std::vector<Op> more_pairs = {ChargeOf(1, 0), ChargeOf(1, kTwiceSkew), ChargeOf(2, 0)};
-  for (const Setup& setup : {old, current}) {
-    AddPrograms(*add(setup, "", {2, 4, 6, 12}), full ? more_pairs : pairs, 2, 2);
-  }
+  const std::vector<Op> ahead = {ChargeOf(1, kTwiceSkew), ChargeOf(2, 0)};
+  AddPrograms(*add(old, "", {2, 4, 6, 12}), pairs, 2, 2);
+  AddPrograms(*add(current, "", {2, 4, 6, 12}), pairs, 2, 2);
   AddPrograms(*add(leftover, "", {2, 6, 8}), full ? more_pairs : pairs, 2, 2);
+  if (full) {
+    AddPrograms(*add(old, ", any stamp", {4, 6, 12}), more_pairs, 2, 2);
+  }
+
+  AddPrograms(*add(own_stripes, "", {2, 6}), pairs, 2, 2);
+  AddPrograms(*add(current, ", stamps ahead", {4, 6, 8, 12}), ahead, 2, full ? 2 : 1);
 
   const std::vector<Op> triples = {ChargeOf(1, 0), ChargeOf(2, 0), ChargeOf(3, 0)};
   const std::vector<Op> more_triples = {ChargeOf(1, 0), ChargeOf(1, kTwiceSkew), ChargeOf(2, 0),

@@ -7,7 +7,9 @@ namespace weir::model {
 
 namespace {
 
-uint8_t Byte(int value) { return static_cast<uint8_t>(value); }
+uint8_t Byte(int value) {
+  return static_cast<uint8_t>(value);
+}
 
 }  // namespace
 
@@ -319,8 +321,8 @@ bool TableModel::StepHit() {
       }
       return true;
     case Pc::kCas: {
-      const bool same = s_->state[slot] == x_->state &&
-                        (wide() || s_->identity[slot] == x_->identity);
+      const bool same =
+          s_->state[slot] == x_->state && (wide() || s_->identity[slot] == x_->identity);
       if (same) {
         const bool fits = x_->next <= x_->now + setup_.tolerance;
         WriteState(x_->slot, Byte(x_->next | (x_->state & kLowered)));

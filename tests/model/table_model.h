@@ -28,7 +28,9 @@ inline constexpr uint8_t kLocked = 0x80;   // the identity beside this word is b
 inline constexpr uint8_t kLowered = 0x40;  // a refund lowered this TAT under the present identity
 inline constexpr uint8_t kTatMask = 0x3f;
 
-constexpr int TatOf(uint8_t state) { return state & kTatMask; }
+constexpr int TatOf(uint8_t state) {
+  return state & kTatMask;
+}
 
 enum class Layout : uint8_t {
   kCompact,  // identity and TAT in one word
@@ -46,6 +48,7 @@ enum class Mutant : uint8_t {
   kNoLockBit,
   kIdentityBeforeState,
   kDenialWrites,
+  kDenialKeepsLock,
   kBlindRewrite,
   // Refunds.
   kRefundIgnoresRefunds,
@@ -53,11 +56,13 @@ enum class Mutant : uint8_t {
   kRefundZeroes,
   kRefundUncapped,
   kRefundByCallerClock,
+  kRefundUnlocked,
   kRefundCounterFirstUnlocked,
   kRefundLeavesNoMark,
   // Lines and epochs.
   kClearCurrentEpoch,
   kClearEarly,
+  kEpochIgnoresSkew,
   kBeyondHomeUnlocked,
   kReviveOnCurrentBit,
   kReviveIgnoresClock,
@@ -82,7 +87,7 @@ enum class Kind : uint8_t { kCharge, kRefund };
 struct Op {
   Kind kind = Kind::kCharge;
   uint8_t key = 0;
-  uint8_t now = 0;    // the stamp; with Setup::clocked, what is added to g when the operation starts
+  uint8_t now = 0;  // the stamp; with Setup::clocked, what is added to g when the operation starts
   uint8_t entry = 0;  // kRefund: which charge is given back
 
   bool operator==(const Op&) const = default;
@@ -209,9 +214,9 @@ struct Setup {
   std::array<uint8_t, kInitialEntries> entry_keys{};  // 0: no such entry
   State initial;
   std::vector<uint8_t> clock_values;  // g steps through these
-  bool clocked = false;   // an operation reads its stamp from the clock when it starts
-  bool receipts = false;  // charges keep what refunds need
-  int epoch_length = 0;   // H; 0: no epochs
+  bool clocked = false;               // an operation reads its stamp from the clock when it starts
+  bool receipts = false;              // charges keep what refunds need
+  int epoch_length = 0;               // H, the longest time that a state lives; 0: no epochs
 };
 
 struct Variant {

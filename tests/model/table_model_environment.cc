@@ -7,7 +7,9 @@ namespace weir::model {
 
 namespace {
 
-uint8_t Byte(int value) { return static_cast<uint8_t>(value); }
+uint8_t Byte(int value) {
+  return static_cast<uint8_t>(value);
+}
 
 enum SweeperStep : uint8_t { kIdle, kReadClock, kRewrite };
 
@@ -34,8 +36,10 @@ bool TableModel::StepEnvironment(int action, State& state) {
       Note("a key of another home passes line 0");
       return true;
     case kClearOld: {
-      const bool due = Is(Mutant::kClearEarly) ||
-                       state.clock >= state.epoch_start + setup_.epoch_length;
+      const int length = Is(Mutant::kClearEarly)         ? 0
+                         : Is(Mutant::kEpochIgnoresSkew) ? setup_.tolerance
+                                                         : setup_.epoch_length;
+      const bool due = state.clock >= state.epoch_start + length;
       if (setup_.epoch_length == 0 || state.old_cleared != 0 || !due) {
         return false;
       }

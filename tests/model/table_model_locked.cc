@@ -8,7 +8,9 @@ namespace weir::model {
 
 namespace {
 
-uint8_t Byte(int value) { return static_cast<uint8_t>(value); }
+uint8_t Byte(int value) {
+  return static_cast<uint8_t>(value);
+}
 
 }  // namespace
 
@@ -26,7 +28,9 @@ bool TableModel::StepLocked() {
   }
   if (x_->pc >= Pc::kUnlockFinish) {
     const Pc pc = x_->pc;
-    Unlock();
+    if (pc != Pc::kUnlockDeny || !Is(Mutant::kDenialKeepsLock)) {
+      Unlock();
+    }
     if (pc == Pc::kUnlockFinish) {
       Finish(*x_);
     } else if (pc == Pc::kUnlockDeny) {
@@ -52,7 +56,8 @@ bool TableModel::StepLocked() {
     return true;
   }
   uint8_t& lock = s_->lock[setup_.stripe[static_cast<size_t>(key())]];
-  if (!Is(Mutant::kNoInsertLock)) {
+  const bool unlocked = op_->kind == Kind::kRefund && Is(Mutant::kRefundUnlocked);
+  if (!Is(Mutant::kNoInsertLock) && !unlocked) {
     if (lock != 0) {
       return false;
     }

@@ -91,8 +91,8 @@ Property TableModel::Check(const State& state, uint32_t mask) const {
 
 const char* NameOf(Property property) {
   constexpr std::array<const char*, kProperties> kNames = {
-      "none",      "P1 GCRA", "P1 covered", "P2 one slot", "P3 reachable", "P4 paid", "P5 silent",
-      "progress"};
+      "none",         "P1 GCRA", "P1 covered", "P2 one slot",
+      "P3 reachable", "P4 paid", "P5 silent",  "progress"};
   return kNames[static_cast<size_t>(property)];
 }
 

@@ -52,7 +52,7 @@ std::vector<Advice> Advise(const Tour& tour) {
 
   auto percent = [&](size_t i, uint64_t part) { return FormatPercent(part, totals[i].offered); };
   return {
-      {"every window close to the limit", tight,
+      {"no window far over the limit", tight,
        FormatRatio(totals[tight].worst_window, limit) + " at worst"},
       {"nobody refused while there is room", kind,
        percent(kind, totals[kind].wrong.false_deny) + " false deny"},

@@ -99,7 +99,8 @@ void OnOff(std::vector<Duration>& out, const TrafficSpec& spec, Random& random) 
 // first edge can be filled to the last unit. Just before A + W the whole limit, just after it the
 // whole limit again (fixed windows fall here), then patient polling (buckets and sliding counters
 // leak here), which stops just before a window that the first burst opened closes. At a rate of
-// at least 1 this reaches the worst window of every algorithm here.
+// at least 1 this reaches the worst window of every algorithm here, except that a minimum gap
+// longer than the polling's own gap makes it skip beats.
 void Edge(std::vector<Duration>& out, const TrafficSpec& spec) {
   const uint64_t window = Ns(spec.window);
   const uint64_t blink = window / 200;

@@ -31,7 +31,7 @@ struct Request {
 // store's origin and already accepted by its clock.
 struct EngineOps {
   // The plain question: admit or not, no receipt.
-  void (*check)(Binding&, std::string_view key, uint64_t cost, uint64_t now_ns, Decision&) noexcept;
+  Decision (*check)(Binding&, std::string_view key, uint64_t cost, uint64_t now_ns) noexcept;
   void (*check_many)(Binding&, const std::string_view* keys, size_t count, uint64_t cost,
                      uint64_t now_ns, Decision*) noexcept;
   // Any mode, with a receipt if wanted.

@@ -10,6 +10,7 @@
 #include "algorithm/plan.h"
 #include "base/key_hash.h"
 #include "store/memory/binding.h"
+#include "store/memory/generations.h"
 #include "store/memory/shared_state.h"
 #include "store/memory/table.h"
 
@@ -37,6 +38,9 @@ using algorithm::Plan;
   decision.limit = limit;
   return decision;
 }
+
+// No tick of any layout is longer.
+inline constexpr uint64_t kTickMaxNs = algorithm::CompactTicks::kTickNs;
 
 // How a slow step ended.
 enum class Step { kDone, kAgain };
@@ -139,7 +143,9 @@ struct Engine {
       Allow(plan, state, now, cost, out);
       return true;
     }
+    const uint64_t used = Algo::Used(plan, state, now);
     Algo::Count(plan, state, cost);
+    const uint64_t counted = Algo::Used(plan, state, now) - used;
     if (possible) {
       Deny(plan, state, now, cost, out);
     } else {
@@ -148,7 +154,10 @@ struct Engine {
       out.retry_after = Duration::zero();
       out.problem = Problem::kCostAboveBurst;
     }
-    out.charged = static_cast<uint32_t>(std::min<uint64_t>(cost, ~uint32_t{0}));
+    // What went into a full state cannot be given back: it would take others' charges along. Used
+    // rounds up, hence the one less.
+    const uint64_t charged = counted >= cost ? cost : counted - std::min<uint64_t>(counted, 1);
+    out.charged = static_cast<uint32_t>(std::min<uint64_t>(charged, ~uint32_t{0}));
     return true;
   }
 
@@ -166,19 +175,13 @@ struct Engine {
                        .binding = binding.id << 2 | plan.generation};
   }
 
-  // A state written under an older plan, brought to this one. Step by step: each change took place
-  // at an instant of its own. Out of line: it happens once per key and change.
+  // A state written under an older plan, brought to this one. Out of line: it happens once per key
+  // and change.
   [[gnu::noinline]] static State LoadOlder(const Binding& binding, const Plan& plan,
                                            unsigned generation, uint64_t payload,
                                            const Moment& moment) noexcept {
-    while (generation != plan.generation) {
-      const Plan& from = binding.PlanOf(generation);
-      generation = (generation + 1) % Binding::kGenerations;
-      const Plan& to = generation == plan.generation ? plan : binding.PlanOf(generation);
-      const State state = Algo::Convert(from, to, payload, moment);
-      payload = Algo::Save(to, state, Algo::At(to, moment));
-    }
-    return Algo::Load(plan, payload, Algo::At(plan, moment));
+    return Algo::Load(plan, BringForward<Algo>(binding, plan, generation, payload, moment),
+                      Algo::At(plan, moment));
   }
 
   static State LoadState(const Binding& binding, const Plan& plan, uint64_t value,
@@ -260,16 +263,24 @@ struct Engine {
     const uint64_t home = table.HomeOf(hash);
     const uint64_t identity = Layout::IdentityOf(hash, binding.id);
     Stripe& stripe = table.StripeOf(home);
-    const base::SpinLockHolder lock(stripe.lock);
+    WEIR_TEST_POINT(kInsertLock);
+    base::SpinLock unshared;
+    const base::SpinLockHolder lock(WEIR_MUTANT(kNoInsertLock) ? unshared : stripe.lock);
     const Plan& plan = binding.plan();
-    // After the miss was seen, hence not older than any floor that let the key be reclaimed.
-    const uint64_t floor_ns = store.clock.floor_ns();
+    const uint64_t reclaim_ns = WEIR_MUTANT(kCallersClock) ? now_ns : store.clock.floor_ns();
+    WEIR_TEST_POINT(kSearch);
     Place found;
     Place victim;
-    if (Search(store, table, plan, home, identity, floor_ns, found, victim)) {
+    if (Search(store, table, plan, home, identity, reclaim_ns, found, victim)) {
       ProtectPath<Layout>(table, home, found.distance);
       return Step::kAgain;
     }
+    WEIR_TEST_POINT(kFirstState);
+    // Loaded after the last line was searched, hence not older than the floor that let the key be
+    // reclaimed, or its path be cleared, just before.
+    const uint64_t floor_ns = WEIR_MUTANT(kCallersClock) || WEIR_MUTANT(kFloorBeforeSearch)
+                                  ? reclaim_ns
+                                  : store.clock.floor_ns();
     const Moment moment = MomentFor(binding, now_ns, phase);
     const Now now = Algo::At(plan, moment);
     State state = FirstState(binding, plan, key_hash, phase, now_ns, floor_ns, now);
@@ -431,7 +442,10 @@ struct Engine {
         continue;
       }
       const Plan& plan = binding.plan();
-      const Moment moment = MomentFor(binding, now_ns, phase);
+      // Loaded after the state, so at least the floor at which the slot was taken: what is given
+      // back leaves a state after it (line.h).
+      const uint64_t floor_ns = WEIR_MUTANT(kRefundToNow) ? 0 : binding.store->clock.floor_ns();
+      const Moment moment = MomentFor(binding, std::max(now_ns, floor_ns + kTickMaxNs), phase);
       const Now now = Algo::At(plan, moment);
       uint64_t mark = paid.mark;
       const unsigned generation = paid.binding & 3U;
@@ -445,7 +459,9 @@ struct Engine {
       State state = LoadState(binding, plan, place.snapshot.value, moment, now);
       // After the state was read: a give-back that it already shows has been counted by now.
       const uint64_t counted = stripe.refunds_ns.load(std::memory_order_acquire);
-      const uint64_t moved_ns = Algo::kUsesWindows ? 0 : counted - own_ns - paid.refunds;
+      const uint64_t moved_ns = Algo::kUsesWindows || WEIR_MUTANT(kRefundUncounted)
+                                    ? 0
+                                    : counted - own_ns - paid.refunds;
       const algorithm::Refund refund =
           Algo::GiveBack(plan, state, now, mark, paid.charged, moved_ns);
       if (!refund.changed) {
@@ -458,6 +474,7 @@ struct Engine {
       // know of it.
       stripe.refunds_ns.fetch_add(refund.moved_ns, std::memory_order_acq_rel);
       own_ns += refund.moved_ns;
+      WEIR_TEST_POINT(kRefund);
       if (Layout::Commit(place.snapshot, plan.generation, Algo::Save(plan, state, now))) {
         return refund.units;
       }

@@ -112,29 +112,38 @@ struct Hot {
     return cost <= (Algo::kCountsUnits ? plan.burst : Cost::kMax);
   }
 
-  WEIR_TARGET static void Check(Binding& binding, std::string_view key, uint64_t cost,
-                                uint64_t now_ns, Decision& out) noexcept {
-    SharedState& store = *binding.store;
-    const Problem problem = CheckKey(store, key);
-    if (problem != Problem::kNone) [[unlikely]] {
+  // Everything out of the ordinary, out of line, so that the ordinary case stays small: the less of
+  // it there is, the more of the next decision's memory access overlaps with it.
+  [[gnu::noinline]] static Decision CheckRefused(Binding& binding, std::string_view key,
+                                                 uint64_t cost, uint64_t now_ns) noexcept {
+    Decision out;
+    const Problem problem = CheckKey(*binding.store, key);
+    if (problem != Problem::kNone) {
       BadKey(binding, problem, out);
-      return;
-    }
-    const Plan& plan = binding.plan();
-    if (!CostFits(plan, cost)) [[unlikely]] {
+    } else {
       TooCostly(binding, key, cost, now_ns, out);
-      return;
+    }
+    return out;
+  }
+
+  WEIR_TARGET static Decision Check(Binding& binding, std::string_view key, uint64_t cost,
+                                    uint64_t now_ns) noexcept {
+    SharedState& store = *binding.store;
+    const Plan& plan = binding.plan();
+    if (CheckKey(store, key) != Problem::kNone || !CostFits(plan, cost)) [[unlikely]] {
+      return CheckRefused(binding, key, cost, now_ns);
     }
     const uint64_t hash = base::MixHash(base::HashKey(key, store.secret), binding.salt);
     const uint64_t phase = Algo::kUsesWindows ? Cold::PhaseFor(binding, key) : 0;
     const Moment moment = Cold::MomentFor(binding, now_ns, phase);
-    const Request request{.cost = cost};
     Table& table = *binding.table;
+    Decision out;
     if (!DecideAtHome(binding, plan, table.line(table.HomeOf(hash)), hash, Algo::At(plan, moment),
-                      request, out)) [[unlikely]] {
-      DecideAnywhere(binding, key, hash, now_ns, request, out);
+                      Request{.cost = cost}, out)) [[unlikely]] {
+      DecideAnywhere(binding, key, hash, now_ns, Request{.cost = cost}, out);
     }
     Tally(store.counters.Get(), out);
+    return out;
   }
 
   static void Charge(Binding& binding, std::string_view key, const Request& request,
@@ -167,7 +176,7 @@ struct Hot {
     const Plan& plan = binding.plan();
     if (!CostFits(plan, cost) || (Algo::kUsesWindows && plan.start == WindowStart::kPerKey)) {
       for (size_t i = 0; i < count; ++i) {
-        Check(binding, keys[i], cost, now_ns, out[i]);
+        out[i] = Check(binding, keys[i], cost, now_ns);
       }
       return;
     }

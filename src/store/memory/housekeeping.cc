@@ -1,11 +1,13 @@
 #include "store/memory/housekeeping.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "algorithm/fixed_window.h"
 #include "algorithm/gcra.h"
 #include "algorithm/min_gap.h"
 #include "algorithm/sliding_window.h"
+#include "store/memory/generations.h"
 #include "store/memory/shared_state.h"
 
 namespace weir::store {
@@ -51,53 +53,113 @@ auto VisitWide(const Plan& plan, Visitor&& visit) {
   return visit(algorithm::FixedWindow{});
 }
 
-// The windows of other keys may be shifted by an unknown phase; seen without it they end no
-// earlier, so what has expired here has expired for them.
-const Plan* WidePlan(const SharedState& state, uint64_t identity, uint64_t value, uint64_t floor_ns,
-                     Moment& moment) noexcept {
-  const Binding* const binding = state.BindingOf(WideLayout::QuotaOf(identity));
-  if (binding == nullptr) {
-    return nullptr;
-  }
-  moment = binding->MomentAt(floor_ns, 0);
-  return &binding->PlanOf(WideLayout::Generation(value));
+// Whether a slot with this state may be given to another key. Stricter than Expired for windows: one
+// that is still open is kept even if it is empty, because its next owner might give all of it back
+// and thereby bring back the very word that a slower thread has read under this one (line.h).
+template <class Policy>
+bool Reclaimable(const Plan& plan, uint64_t payload, typename Policy::Now floor) noexcept {
+  const bool open_counts = Policy::kUsesWindows && !WEIR_MUTANT(kEmptyIsExpired);
+  return Policy::Expired(plan, payload | static_cast<uint64_t>(open_counts), floor);
 }
 
-void SweepCompact(Line& line, uint64_t floor_ns) noexcept {
+// An instant at which whatever is open at the floor was not.
+template <class Policy>
+typename Policy::Now Past(const Plan& plan, typename Policy::Now floor) noexcept {
+  if (WEIR_MUTANT(kEmptyIsExpired)) {
+    return floor;
+  }
+  if constexpr (std::is_same_v<Policy, algorithm::FirstHitWindow>) {
+    floor.tick -= plan.window_ticks;
+  } else if constexpr (Policy::kUsesWindows) {
+    floor.id -= 2;
+  }
+  return floor;
+}
+
+// Whether a state that was in range of its clock at `from_ns` has expired at `to_ns`. Its clock may
+// have wrapped in between, so the way there is gone in steps that are short against a wrap; within
+// half a wrap every state expires.
+template <class ExpiredAt>
+bool ExpiresOnTheWay(uint64_t from_ns, uint64_t to_ns, uint64_t wrap_ns,
+                     ExpiredAt&& expired) noexcept {
+  const uint64_t step_ns = std::max<uint64_t>(1, wrap_ns / kPassesPerWrap);
+  for (uint64_t at_ns = from_ns; to_ns - at_ns > step_ns; at_ns += step_ns) {
+    if (expired(at_ns)) {
+      return true;
+    }
+  }
+  return expired(to_ns);
+}
+
+void SweepCompact(Line& line, uint64_t from_ns, uint64_t floor_ns) noexcept {
   const Plan unused;
-  const CompactBucket::Now floor = CompactBucket::At(unused, {.ns = floor_ns});
+  constexpr uint64_t kWrapNs = CompactTicks::kTickNs << CompactTicks::kPayloadBits;
   for (unsigned slot = 0; slot < CompactLayout::kSlots; ++slot) {
     Snapshot snapshot = CompactLayout::Read(line, slot);
     const uint64_t payload = CompactLayout::Payload(snapshot.value);
     if (CompactLayout::IdentityAt(line, slot, snapshot) != 0 &&
-        CompactBucket::Expired(unused, payload, floor)) {
+        ExpiresOnTheWay(from_ns, floor_ns, kWrapNs, [&](uint64_t at_ns) {
+          return CompactBucket::Expired(unused, payload, CompactBucket::At(unused, {.ns = at_ns}));
+        })) {
       // Losing against a charge is fine: the slot is live again and in the present.
-      CompactLayout::Commit(snapshot, CompactLayout::Generation(snapshot.value),
-                            CompactBucket::Stale(unused, floor));
+      CompactLayout::Commit(
+          snapshot, CompactLayout::Generation(snapshot.value),
+          CompactBucket::Stale(unused, CompactBucket::At(unused, {.ns = floor_ns})));
     }
   }
 }
 
-void SweepWide(const SharedState& state, Line& line, uint64_t floor_ns) noexcept {
+// The windows of other keys may be shifted by an unknown phase; seen without it they end no
+// earlier, so what has expired here has expired for them.
+void SweepWide(const SharedState& state, Line& line, uint64_t from_ns, uint64_t floor_ns) noexcept {
   for (unsigned slot = 0; slot < WideLayout::kSlots; ++slot) {
     Snapshot snapshot = WideLayout::Read(line, slot);
     const uint64_t identity = WideLayout::IdentityAt(line, slot, snapshot);
-    if (identity == 0) {
+    const Binding* const binding =
+        identity != 0 ? state.BindingOf(WideLayout::QuotaOf(identity)) : nullptr;
+    if (binding == nullptr) {
       continue;
     }
-    Moment moment;
-    const Plan* const plan = WidePlan(state, identity, snapshot.value, floor_ns, moment);
-    if (plan == nullptr) {
-      continue;
-    }
-    VisitWide(*plan, [&](auto policy) {
+    const Plan& plan = binding->PlanOf(WideLayout::Generation(snapshot.value));
+    VisitWide(plan, [&](auto policy) {
       using Policy = decltype(policy);
-      const auto floor = Policy::At(*plan, moment);
-      if (Policy::Expired(*plan, WideLayout::Payload(snapshot.value), floor)) {
-        WideLayout::Commit(snapshot, WideLayout::Generation(snapshot.value),
-                           Policy::Stale(*plan, floor));
+      if (ExpiresOnTheWay(from_ns, floor_ns, plan.wrap_ns, [&](uint64_t at_ns) {
+            return Reclaimable<Policy>(plan, WideLayout::Payload(snapshot.value),
+                                       Policy::At(plan, binding->MomentAt(at_ns, 0)));
+          })) {
+        // Under the current plan, so that states of a generation die out with it.
+        const Plan& current = binding->plan();
+        const auto floor = Policy::At(current, binding->MomentAt(floor_ns, 0));
+        WideLayout::Commit(snapshot, current.generation,
+                           Policy::Stale(current, Past<Policy>(current, floor)));
       }
     });
+  }
+}
+
+// Brings the states of one generation of a binding to its current one.
+void ConvertWide(const Binding& binding, unsigned generation, Line& line,
+                 uint64_t floor_ns) noexcept {
+  const Plan& current = binding.plan();
+  const Moment moment = binding.MomentAt(floor_ns, 0);
+  for (unsigned slot = 0; slot < WideLayout::kSlots; ++slot) {
+    Snapshot snapshot = WideLayout::Read(line, slot);
+    while (WideLayout::QuotaOf(WideLayout::IdentityAt(line, slot, snapshot)) == binding.id &&
+           WideLayout::Generation(snapshot.value) == generation) {
+      const uint64_t payload = WideLayout::Payload(snapshot.value);
+      const bool done = VisitWide(current, [&](auto policy) {
+        using Policy = decltype(policy);
+        const Plan& from = binding.PlanOf(generation);
+        return WideLayout::Commit(
+            snapshot, current.generation,
+            Reclaimable<Policy>(from, payload, Policy::At(from, moment))
+                ? Policy::Stale(current, Past<Policy>(current, Policy::At(current, moment)))
+                : BringForward<Policy>(binding, current, generation, payload, moment));
+      });
+      if (done) {
+        break;
+      }
+    }
   }
 }
 
@@ -106,6 +168,7 @@ void ClearOldEpoch(const Table& table, Line& line) noexcept {
   std::atomic<uint64_t>& word = Layout::EpochWord(line, 1 - table.epoch());
   if ((word.load(std::memory_order_relaxed) & kAuxBit) != 0) {
     word.fetch_and(~kAuxBit, std::memory_order_acq_rel);
+    WEIR_TEST_POINT(kCleared);
   }
 }
 
@@ -113,12 +176,16 @@ void ClearOldEpoch(const Table& table, Line& line) noexcept {
 
 bool WideExpired(const SharedState& state, uint64_t identity, uint64_t value,
                  uint64_t floor_ns) noexcept {
-  Moment moment;
-  const Plan* const plan = WidePlan(state, identity, value, floor_ns, moment);
-  return plan != nullptr && VisitWide(*plan, [&](auto policy) {
-           using Policy = decltype(policy);
-           return Policy::Expired(*plan, WideLayout::Payload(value), Policy::At(*plan, moment));
-         });
+  const Binding* const binding = state.BindingOf(WideLayout::QuotaOf(identity));
+  if (binding == nullptr) {
+    return false;
+  }
+  const Plan& plan = binding->PlanOf(WideLayout::Generation(value));
+  return VisitWide(plan, [&](auto policy) {
+    using Policy = decltype(policy);
+    return Reclaimable<Policy>(plan, WideLayout::Payload(value),
+                               Policy::At(plan, binding->MomentAt(floor_ns, 0)));
+  });
 }
 
 uint64_t CountLive(const SharedState& state, const Table& table) noexcept {
@@ -163,6 +230,19 @@ void Housekeeping::AddQuota(uint64_t horizon_ns, uint64_t wrap_ns) noexcept {
   wrap_ns_ = std::min(wrap_ns_, wrap_ns);
 }
 
+void Housekeeping::Retire(const Binding& binding, unsigned generation) noexcept {
+  if (binding.table->kind() == algorithm::SlotKind::kCompact) {
+    return;  // an instant in microseconds, whatever the plan
+  }
+  const base::MutexLock lock(mutex_);
+  const uint64_t floor_ns = state_.clock.floor_ns();
+  for (const Table* const table : {binding.table, binding.spill}) {
+    for (uint64_t i = 0; i < table->line_count(); ++i) {
+      ConvertWide(binding, generation, table->line(i), floor_ns);
+    }
+  }
+}
+
 void Housekeeping::Start(uint64_t now_ns) noexcept {
   const base::MutexLock lock(mutex_);
   last_ns_ = now_ns;
@@ -205,22 +285,28 @@ uint64_t Housekeeping::PassPeriodNs(const Table& table) const {
 
 void Housekeeping::Work(Sweep& sweep, uint64_t now_ns, uint64_t elapsed_ns) {
   Table& table = *sweep.table;
-  const uint64_t floor_ns = now_ns - state_.clock.max_skew_ns();
+  const uint64_t skew_ns = state_.clock.max_skew_ns();
+  const uint64_t from_ns = last_ns_ - skew_ns;
+  const uint64_t floor_ns = now_ns - skew_ns;
   const uint64_t lines = table.line_count();
   const uint64_t due = std::min(base::MulDivCeil(lines, elapsed_ns, PassPeriodNs(table)), lines);
-  const uint64_t keep_ns = std::max(horizon_ns_, kHorizonMinNs) + 2 * state_.clock.max_skew_ns();
+  // A stamp of the epoch before may lie two skews after its end, and what it wrote must have expired
+  // at the floor, one skew before the reading. Compared with the reading that is published already:
+  // whoever misses a key behind a cleared bit sees a floor at which the key had expired.
+  const uint64_t keep_ns = std::max(horizon_ns_, kHorizonMinNs) + 4 * skew_ns;
+  const uint64_t published_ns = WEIR_MUTANT(kClearUnpublished) ? now_ns : last_ns_;
   for (uint64_t i = 0; i < due; ++i) {
     if (sweep.cursor == 0) {
-      sweep.clearing = now_ns - sweep.epoch_began_ns >= keep_ns;
+      sweep.clearing = published_ns >= sweep.epoch_began_ns + keep_ns;
     }
     Line& line = table.line(sweep.cursor);
     if (table.kind() == algorithm::SlotKind::kCompact) {
-      SweepCompact(line, floor_ns);
+      SweepCompact(line, from_ns, floor_ns);
       if (sweep.clearing) {
         ClearOldEpoch<CompactLayout>(table, line);
       }
     } else {
-      SweepWide(state_, line, floor_ns);
+      SweepWide(state_, line, from_ns, floor_ns);
       if (sweep.clearing) {
         ClearOldEpoch<WideLayout>(table, line);
       }

@@ -21,6 +21,7 @@
 
 namespace weir::store {
 
+struct Binding;
 struct SharedState;
 
 class Housekeeping {
@@ -32,6 +33,10 @@ class Housekeeping {
   // A quota whose states stay live for at most `horizon_ns` and whose clock repeats after
   // `wrap_ns`.
   void AddQuota(uint64_t horizon_ns, uint64_t wrap_ns) noexcept;
+
+  // Before two generation bits are given to another plan: leaves no state that was written under
+  // the plan that had them, since the next one may cut the word at other places. Reads all lines.
+  void Retire(const Binding& binding, unsigned generation) noexcept;
 
   // Reads the source, does what is due, publishes the new time. `kSkipIfBusy` returns at once if
   // another thread is at it.

@@ -7,7 +7,9 @@
 // Wide: four slots of two words, id [aux:1 | fingerprint:43 | quota:20] and state
 // [locked:1 | generation:2 | payload:61]. The id changes only while the state is locked, and
 // readers take the state first and the id after it; a state that is unchanged when it is swapped
-// therefore still belongs to that id.
+// therefore still belongs to that id. This needs that no word comes back under another owner: a
+// slot is taken only when its state lies in the past of the floor, and whatever the next owner
+// writes, a give-back included, lies after it.
 //
 // A word of 0 (ids, compact words) has never been used. Slots never go back to 0. The aux bits of
 // the first two slots of a line say that some key had to go past this line, one bit per epoch: see
@@ -21,6 +23,7 @@
 #include "algorithm/plan.h"
 #include "base/spin_lock.h"
 #include "base/wide_math.h"
+#include "store/memory/test_hooks.h"
 
 namespace weir::store {
 
@@ -64,6 +67,7 @@ struct CompactLayout {
   // Acquire: a slot seen under a new key must let us see the table clock that let it be reclaimed.
   static Snapshot Read(Line& line, unsigned slot) noexcept {
     std::atomic<uint64_t>& word = line.words[slot];
+    WEIR_TEST_POINT(kRead);
     return {&word, word.load(std::memory_order_acquire)};
   }
 
@@ -79,6 +83,7 @@ struct CompactLayout {
   static bool Commit(Snapshot& snapshot, unsigned generation, uint64_t payload) noexcept {
     const uint64_t desired =
         (snapshot.value & ~kStateMask) | (uint64_t{generation} << kPayloadBits) | payload;
+    WEIR_TEST_POINT(kCommit);
     return snapshot.word->compare_exchange_strong(
         snapshot.value, desired, std::memory_order_acq_rel, std::memory_order_acquire);
   }
@@ -88,6 +93,7 @@ struct CompactLayout {
                       uint64_t payload) noexcept {
     const uint64_t desired =
         (victim.value & kAuxBit) | identity | (uint64_t{generation} << kPayloadBits) | payload;
+    WEIR_TEST_POINT(kInstall);
     return victim.word->compare_exchange_strong(victim.value, desired, std::memory_order_acq_rel,
                                                 std::memory_order_relaxed);
   }
@@ -125,6 +131,8 @@ struct WideLayout {
   // must not be older than the state.
   static Snapshot Read(Line& line, unsigned slot) noexcept {
     std::atomic<uint64_t>& word = line.words[2 * slot + 1];
+    WEIR_BEFORE_STATE(line.words[std::size_t{2} * slot].load() & kIdentityMask);
+    WEIR_TEST_POINT(kRead);
     uint64_t value = word.load(std::memory_order_acquire);
     base::Backoff backoff;
     while ((value & kLocked) != 0) {
@@ -135,7 +143,9 @@ struct WideLayout {
   }
 
   static uint64_t IdentityAt(Line& line, unsigned slot, const Snapshot&) noexcept {
-    return line.words[std::size_t{2} * slot].load(std::memory_order_acquire) & kIdentityMask;
+    WEIR_TEST_POINT(kIdentity);
+    return WEIR_AFTER_STATE(line.words[std::size_t{2} * slot].load(std::memory_order_acquire) &
+                            kIdentityMask);
   }
 
   // For decisions that write nothing: the state read and the id read after it belong together iff
@@ -146,6 +156,7 @@ struct WideLayout {
 
   static bool Commit(Snapshot& snapshot, unsigned generation, uint64_t payload) noexcept {
     const uint64_t desired = (uint64_t{generation} << kPayloadBits) | payload;
+    WEIR_TEST_POINT(kCommit);
     if (snapshot.word->compare_exchange_strong(snapshot.value, desired, std::memory_order_acq_rel,
                                                std::memory_order_acquire)) {
       return true;
@@ -160,6 +171,7 @@ struct WideLayout {
 
   static bool Install(Line& line, unsigned slot, Snapshot& victim, uint64_t identity,
                       unsigned generation, uint64_t payload) noexcept {
+    WEIR_TEST_POINT(kInstall);
     if (!victim.word->compare_exchange_strong(victim.value, victim.value | kLocked,
                                               std::memory_order_acq_rel,
                                               std::memory_order_relaxed)) {
@@ -169,9 +181,11 @@ struct WideLayout {
     // this id must also see the lock that came before it.
     std::atomic<uint64_t>& id = line.words[std::size_t{2} * slot];
     uint64_t old = id.load(std::memory_order_relaxed);
+    WEIR_TEST_POINT(kInstallId);
     while (!id.compare_exchange_weak(old, (old & kAuxBit) | identity, std::memory_order_release,
                                      std::memory_order_relaxed)) {
     }
+    WEIR_TEST_POINT(kInstallState);
     // Release: whoever sees this state also sees the id.
     victim.word->store((uint64_t{generation} << kPayloadBits) | payload, std::memory_order_release);
     return true;

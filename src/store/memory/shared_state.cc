@@ -99,10 +99,14 @@ Result<Binding*> SharedState::Bind(const Quota& quota) {
 }
 
 void SharedState::Publish(Binding& binding, const Plan& plan) {
-  plans.push_back(std::make_unique<const Plan>(plan));
-  Plan& published = const_cast<Plan&>(*plans.back());
-  published.epoch_offset_ns = static_cast<uint64_t>(housekeeping.first_wall_offset_ns());
+  Plan aligned = plan;
+  aligned.epoch_offset_ns = static_cast<uint64_t>(housekeeping.first_wall_offset_ns());
+  plans.push_back(std::make_unique<const Plan>(aligned));
+  const Plan& published = *plans.back();
   housekeeping.AddQuota(published.horizon_ns, published.wrap_ns);
+  if (binding.generations[published.generation].load(std::memory_order_acquire) != nullptr) {
+    housekeeping.Retire(binding, published.generation);
+  }
   binding.generations[published.generation].store(&published, std::memory_order_release);
   binding.current.store(&published, std::memory_order_release);
 }

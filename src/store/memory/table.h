@@ -78,6 +78,9 @@ template <class Layout>
 template <class Layout>
 [[nodiscard]] inline bool PathProtected(const Table& table, uint64_t home,
                                         unsigned distance) noexcept {
+  if (WEIR_MUTANT(kUnprotectedHit)) {
+    return true;
+  }
   const unsigned epoch = table.epoch();
   for (unsigned i = 0; i < distance; ++i) {
     if ((Layout::EpochWord(table.line(home + i), epoch).load(std::memory_order_acquire) &

@@ -1,0 +1,243 @@
+// Threads with delays before every atomic step, few keys on few lines, stale stamps, reclaims,
+// give-backs and sweeps. What was admitted is then counted again, key by key in the order of the
+// stamps: a bucket must have admitted all of it. The same with faults planted, which must show.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weir/limiter.h"
+
+#include "store/memory/stress_hooks.h"
+#include "store/memory/table_probe.h"
+
+namespace weir::store {
+namespace {
+
+#if defined(__SANITIZE_THREAD__)
+constexpr int kSlower = 10;
+#else
+constexpr int kSlower = 1;
+#endif
+
+constexpr int kThreads = 4;
+constexpr int kOps = 12'000 / kSlower;
+constexpr Duration kEmission = std::chrono::microseconds(100);
+constexpr Duration kMaxSkew = std::chrono::milliseconds(1);
+
+uint64_t Next(uint64_t& state) {
+  state = state * 6364136223846793005U + 1442695040888963407U;
+  const uint64_t mixed = (state ^ (state >> 29)) * 0xbf58476d1ce4e5b9U;
+  return mixed ^ (mixed >> 32);
+}
+
+struct Paid {
+  size_t key;
+  int64_t stamp;  // in emission intervals
+  int64_t cost;
+};
+
+struct Held {
+  Receipt receipt;
+  size_t paid;
+};
+
+struct Tally {
+  uint64_t admitted = 0;
+  uint64_t beyond = 0;
+  uint64_t given_back = 0;
+  uint64_t reclaims = 0;
+  uint64_t lost_races = 0;
+};
+
+class Round {
+ public:
+  Round(int wide_percent, uint64_t seed)
+      : seed_(seed),
+        burst_(static_cast<int64_t>(1 + Next(seed_) % 4)),
+        store_(*MemoryStore::Create({.budget_bytes = 64 << 10,
+                                     .max_skew = kMaxSkew,
+                                     .clock = &clock_,
+                                     .wide_percent = wide_percent})),
+        limiter_(*Limiter::Create(*Quota::TokenBucket(1, kEmission, burst_), store_)) {
+    // Two homes side by side: their keys want the same lines and lock different stripes.
+    const TableProbe probe(*store_);
+    const size_t most = 2 + Next(seed_) % (probe.compact() ? 30 : 16);
+    for (const uint64_t home : {uint64_t{100}, uint64_t{101}}) {
+      for (std::string& key : probe.KeysAt(home, most / 2 + 1)) {
+        keys_.push_back(std::move(key));
+      }
+    }
+    hot_ = 1 + Next(seed_) % 3;
+  }
+
+  void Run(Tally& tally) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([this, i] { Work(static_cast<size_t>(i)); });
+    }
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    std::map<size_t, std::vector<Paid>> by_key;
+    for (const std::vector<Paid>& log : logs_) {
+      for (const Paid& paid : log) {
+        by_key[paid.key].push_back(paid);
+        ++tally.admitted;
+      }
+    }
+    for (auto& [key, paid] : by_key) {
+      tally.beyond += Beyond(paid);
+    }
+    const StoreStats stats = store_->Stats();
+    tally.reclaims += stats.reclaims;
+    tally.lost_races += stats.lost_races;
+    for (const uint64_t count : given_back_) {
+      tally.given_back += count;
+    }
+  }
+
+ private:
+  [[nodiscard]] int64_t Units(Timestamp now) const { return now.time_since_epoch() / kEmission; }
+
+  void Work(size_t self) {
+    uint64_t random = seed_ + self * 7919;
+    DelayThisThread(Next(random));
+    std::vector<Paid>& log = logs_[self];
+    std::vector<Held> held;
+    started_.fetch_add(1);
+    while (started_.load() < kThreads) {
+      std::this_thread::yield();
+    }
+    for (int i = 0; i < kOps; ++i) {
+      const uint64_t bits = Next(random);
+      if (bits % 8 == 0) {
+        clock_.Advance(kEmission);
+      }
+      if (bits / 8 % 64 == 0) {
+        store_->Maintain();
+      }
+      if (!held.empty() && bits / 512 % 8 == 0) {
+        GiveBack(held, bits >> 40, self);
+        continue;
+      }
+      Timestamp now = limiter_.Now();
+      if (bits / 4096 % 4 == 0) {
+        now -= kEmission * static_cast<int64_t>(Next(random) % 11);
+      }
+      const size_t key = bits >> 16 & 1U ? (bits >> 20) % hot_ : (bits >> 20) % keys_.size();
+      const auto cost = static_cast<int64_t>(1 + (bits >> 50) % 2);
+      if (bits >> 17 & 1U) {
+        if (limiter_.Check(keys_[key], now, cost).allowed()) {
+          log.push_back({key, Units(now), cost});
+        }
+        continue;
+      }
+      Held fresh{};
+      if (limiter_.Check(keys_[key], CheckOptions{.cost = cost, .now = now,
+                                                  .receipt = &fresh.receipt}).allowed()) {
+        fresh.paid = log.size();
+        log.push_back({key, Units(now), cost});
+        held.push_back(fresh);
+      }
+    }
+  }
+
+  void GiveBack(std::vector<Held>& held, uint64_t bits, size_t self) {
+    const size_t which = bits % held.size();
+    Paid& paid = logs_[self][held[which].paid];
+    const auto back = static_cast<int64_t>(limiter_.GiveBack(held[which].receipt));
+    // A part of a unit is given back too, but not told.
+    paid.cost = back == 0 || back == paid.cost ? paid.cost - back
+                                               : std::max<int64_t>(0, paid.cost - back - 1);
+    if (back == 0) {
+      paid.cost = std::max<int64_t>(0, paid.cost - 1);
+    }
+    given_back_[self] += static_cast<uint64_t>(back);
+    held[which] = held.back();
+    held.pop_back();
+  }
+
+  // How many charges a bucket would not have admitted.
+  [[nodiscard]] uint64_t Beyond(std::vector<Paid>& paid) const {
+    std::stable_sort(paid.begin(), paid.end(),
+                     [](const Paid& a, const Paid& b) { return a.stamp < b.stamp; });
+    uint64_t beyond = 0;
+    int64_t tat = std::numeric_limits<int64_t>::min() / 2;
+    for (const Paid& each : paid) {
+      tat = std::max(tat, each.stamp) + each.cost;
+      beyond += static_cast<uint64_t>(each.cost > 0 && tat > each.stamp + burst_);
+    }
+    return beyond;
+  }
+
+  uint64_t seed_;
+  int64_t burst_;
+  ManualClock clock_;
+  std::shared_ptr<MemoryStore> store_;
+  Limiter limiter_;
+  std::vector<std::string> keys_;
+  size_t hot_ = 1;
+  std::atomic<int> started_{0};
+  std::vector<Paid> logs_[kThreads];
+  uint64_t given_back_[kThreads] = {};
+};
+
+class Stress : public ::testing::TestWithParam<int> {};
+
+TEST_P(Stress, NothingIsAdmittedBeyondTheBucket) {
+  Tally tally;
+  for (uint64_t seed = 1; seed <= 60 / kSlower; ++seed) {
+    Round(GetParam(), seed).Run(tally);
+    ASSERT_EQ(tally.beyond, 0U) << "seed " << seed;
+  }
+  // It was worth the trouble only if threads met.
+  EXPECT_GT(tally.lost_races, 100U / kSlower);
+  EXPECT_GT(tally.reclaims, 1000U / kSlower);
+  EXPECT_GT(tally.given_back, 1000U / kSlower);
+  EXPECT_GT(tally.admitted, 10'000U / kSlower);
+  std::printf("admitted %llu, given back %llu, reclaims %llu, lost races %llu\n",
+              static_cast<unsigned long long>(tally.admitted),
+              static_cast<unsigned long long>(tally.given_back),
+              static_cast<unsigned long long>(tally.reclaims),
+              static_cast<unsigned long long>(tally.lost_races));
+}
+
+void ExpectCaught(Mutant mutant, int wide_percent, uint64_t rounds) {
+  const Planted fault(mutant);
+  Tally tally;
+  for (uint64_t seed = 1; seed <= rounds; ++seed) {
+    Round(wide_percent, seed).Run(tally);
+    if (tally.beyond > 0) {
+      std::printf("caught in round %llu\n", static_cast<unsigned long long>(seed));
+      return;
+    }
+  }
+  ADD_FAILURE() << "not caught in " << rounds << " rounds";
+}
+
+#if !defined(__SANITIZE_THREAD__)
+TEST_P(Stress, CatchesInstallsWithoutTheLock) {
+  ExpectCaught(Mutant::kNoInsertLock, GetParam(), 400);
+}
+
+TEST_P(Stress, CatchesTheCallersClock) { ExpectCaught(Mutant::kCallersClock, GetParam(), 400); }
+
+TEST(StressWide, CatchesAnIdentityReadBeforeItsState) {
+  ExpectCaught(Mutant::kIdentityFirst, 100, 400);
+}
+#endif
+
+INSTANTIATE_TEST_SUITE_P(Layouts, Stress, ::testing::Values(0, 100),
+                         [](const auto& param) { return param.param == 0 ? "Compact" : "Wide"; });
+
+}  // namespace
+}  // namespace weir::store

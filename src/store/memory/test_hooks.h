@@ -1,0 +1,60 @@
+// Points at which a stress test may hold a thread up, and faults that it may plant to see that it
+// would find them. In the library both come to nothing; a test that defines WEIR_TEST_HOOKS compiles
+// these sources anew for itself.
+#pragma once
+
+#if defined(WEIR_TEST_HOOKS)
+
+#include <atomic>
+#include <cstdint>
+
+namespace weir::store {
+
+enum class TestPoint {
+  kRead,          // before a state is loaded
+  kIdentity,      // between a state and its identity
+  kCommit,        // before a state is swapped
+  kInstall,       // before a slot is taken
+  kInstallId,     // slot locked, identity not yet written
+  kInstallState,  // identity written, state not yet
+  kInsertLock,    // before the stripe is locked
+  kSearch,        // stripe locked, nothing read yet
+  kFirstState,    // the key is known to have no slot
+  kRefund,        // counted, not yet given back
+  kCleared,       // the sweeper has cleared an overflow bit
+};
+
+enum class Mutant {
+  kNone,
+  kNoInsertLock,      // installs of one key are not serialised
+  kCallersClock,      // slots are reclaimed, and keys begin, by the caller's clock
+  kFloorBeforeSearch,  // a fresh key begins at a floor that was read before it was missed
+  kIdentityFirst,     // wide: the id is read before the state
+  kRefundUncounted,   // receipts do not learn of other give-backs
+  kRefundToNow,       // a give-back may bring back a word that another key had
+  kEmptyIsExpired,    // an open window is reclaimed when all of it has been given back
+  kUnprotectedHit,    // a hit beyond home does not set the current epoch's bits
+  kClearUnpublished,  // overflow bits are cleared by a clock that nobody else has seen yet
+};
+
+extern std::atomic<Mutant> planted_mutant;
+
+// Defined by the test.
+void ReachTestPoint(TestPoint point) noexcept;
+
+// What kIdentityFirst saw.
+inline thread_local uint64_t early_identity = 0;
+
+}  // namespace weir::store
+
+#define WEIR_TEST_POINT(point) ::weir::store::ReachTestPoint(::weir::store::TestPoint::point)
+#define WEIR_MUTANT(name) (::weir::store::planted_mutant.load() == ::weir::store::Mutant::name)
+#define WEIR_BEFORE_STATE(identity) (::weir::store::early_identity = (identity))
+#define WEIR_AFTER_STATE(identity) \
+  (WEIR_MUTANT(kIdentityFirst) ? ::weir::store::early_identity : (identity))
+#else
+#define WEIR_TEST_POINT(point) static_cast<void>(0)
+#define WEIR_MUTANT(name) false
+#define WEIR_BEFORE_STATE(identity) static_cast<void>(0)
+#define WEIR_AFTER_STATE(identity) (identity)
+#endif
