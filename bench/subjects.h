@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -128,20 +129,30 @@ uint64_t Fill(size_t threads, uint64_t key_count, Decide decide) {
   return admitted;
 }
 
-// A limiter of this budget with `key_count` live keys. Fails if one of them found no slot.
-inline Limiter FilledLimiter(const Quota& quota, size_t budget_bytes, size_t threads,
-                             uint64_t key_count) {
+// A limiter of this budget with `key_count` live keys; none if one of them found no slot.
+inline std::optional<Limiter> TryFilledLimiter(const Quota& quota, size_t budget_bytes,
+                                               size_t threads, uint64_t key_count) {
   Limiter limiter = Must(Limiter::Create(quota, MemoryOptions{.budget_bytes = budget_bytes}));
   const uint64_t admitted = Fill(threads, key_count, [&](std::span<const std::string_view> keys) {
     return Ours::Batch(limiter, keys);
   });
-  const StoreStats stats = limiter.store()->Stats();
-  if (stats.overflow != 0 || admitted != key_count) {
-    Fail(std::to_string(stats.overflow) + " of " + std::to_string(key_count) +
-         " keys found no slot among " + std::to_string(stats.slots) + ", " +
-         std::to_string(key_count - admitted) + " were not admitted");
+  if (limiter.store()->Stats().overflow != 0) {
+    return std::nullopt;
+  }
+  if (admitted != key_count) {
+    Fail("a key was denied on its first request");
   }
   return limiter;
+}
+
+inline Limiter FilledLimiter(const Quota& quota, size_t budget_bytes, size_t threads,
+                             uint64_t key_count) {
+  std::optional<Limiter> limiter = TryFilledLimiter(quota, budget_bytes, threads, key_count);
+  if (!limiter) {
+    Fail(std::to_string(budget_bytes) + " bytes are too few for " + std::to_string(key_count) +
+         " keys");
+  }
+  return *std::move(limiter);
 }
 
 // Looks each key up and counts those whose charge is there, in a state of their own.

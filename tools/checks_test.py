@@ -6,6 +6,7 @@ import unittest
 from pathlib import Path
 
 import check_layers
+import check_portable
 import check_style
 import check_tree
 import extract_examples
@@ -120,9 +121,22 @@ class Examples(unittest.TestCase):
         self.assertEqual(extract_examples.examples(page), [(6, "int main() {}\n")])
 
 
+class Portable(unittest.TestCase):
+    def test_wide_instructions_are_allowed_only_where_they_are_chosen_at_run_time(self):
+        wide = ["   4:\tvpaddd %ymm0,%ymm0,%ymm1", "   8:\tret"]
+        chosen, common = "0000 <weir::store::avx2::Find(int)>:", "0000 <std::f<int>()>:"
+        self.assertEqual(check_portable.offenders([chosen, *wide]), {})
+        self.assertEqual(list(check_portable.offenders([common, *wide])), ["std::f<int>()"])
+        plain = ["0000 <f>:", "   0:\ttzcnt %rax,%rcx", "   4:\tmovdqu (%rax),%xmm0"]
+        self.assertEqual(check_portable.offenders(plain), {})
+
+
 REPORT = """<testsuite>
-<testcase name="a_test" status="run"><system-out>
+<testcase name="a_test" status="fail"><system-out>
+[ RUN      ] A.Works
 [       OK ] A.Works (0 ms)
+[ RUN      ] A.Fails
+a.cc:7: Failure
 [  FAILED  ] A.Fails (1 ms)
 [  FAILED  ] 1 test, listed below:
 [  FAILED  ] A.Fails
@@ -146,6 +160,16 @@ class Summary(unittest.TestCase):
             summary = summarize_tests.summarize(path, plain)
         self.assertEqual((summary.passed, summary.failed), (5, 4))
         self.assertEqual(summary.without_data, {"gcra"})
+
+    def test_tells_what_failed_cases_printed_and_not_what_others_did(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "report.xml"
+            path.write_text(REPORT)
+            told = summarize_tests.failures(path)
+        self.assertEqual(told[:4], ["--- a_test (fail)", "[ RUN      ] A.Fails", "a.cc:7: Failure",
+                                    "[  FAILED  ] A.Fails (1 ms)"])
+        self.assertIn("--- crash_test (fail)", told)
+        self.assertNotIn("fine", told)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts single tests over lanes: usage summarize_tests.py report...
+"""Counts single tests over lanes: usage summarize_tests.py [--failures] report...
 
 A report is either ctest's JUnit file (*.xml) or plain lines `pass <name>` and `fail <name>`.
 
@@ -10,7 +10,7 @@ that fails without naming a case (a crash, a time-out, a script) counts as one f
     no outside data: <suite>         suites that ran without the vectors from outside
     <n> passed, <m> failed           always last
 
-and ends with 1 if anything failed.
+and ends with 1 if anything failed. With --failures it prints instead what the failed ones said.
 """
 
 import re
@@ -22,6 +22,8 @@ from pathlib import Path
 PASSED = re.compile(r"^\[       OK \] (\S+)", re.MULTILINE)
 FAILED = re.compile(r"^\[  FAILED  \] (\S+).* \(\d+ ms\)$", re.MULTILINE)
 SKIPPED = re.compile(r"^\[  SKIPPED \] (\S+) \(\d+ ms\)$", re.MULTILINE)
+FAILED_BLOCK = re.compile(r"^\[ RUN      \] (\S+)\n(?:(?!\[ RUN ).*\n)*?\[  FAILED  \] \1.*$",
+                          re.MULTILINE)
 NO_DATA = re.compile(r"^no outside data: (.+?)\s*$", re.MULTILINE)
 
 
@@ -35,7 +37,7 @@ class Summary:
 
 def add_entry(summary, entry):
     """Adds one ctest entry."""
-    out = "".join(part.text or "" for part in entry.iter("system-out"))
+    out = output_of(entry)
     status = entry.get("status")
     passed, failed = len(PASSED.findall(out)), len(FAILED.findall(out))
     skipped = SKIPPED.findall(out)
@@ -49,6 +51,25 @@ def add_entry(summary, entry):
     summary.failed += failed
     summary.skipped.update(skipped)
     summary.without_data.update(NO_DATA.findall(out))
+
+
+def output_of(entry):
+    return "".join(part.text or "" for part in entry.iter("system-out"))
+
+
+def failures(report, lines_each=40):
+    """What the failed entries of one JUnit report printed: failed cases, or else the last lines."""
+    told = []
+    for entry in xml.parse(report).getroot().iter("testcase"):
+        if entry.get("status") == "run":
+            continue
+        out = output_of(entry)
+        blocks = [block[0].splitlines() for block in FAILED_BLOCK.finditer(out)]
+        blocks = blocks or [out.splitlines()[-lines_each:]]
+        told.append(f"--- {entry.get('name')} ({entry.get('status')})")
+        for block in blocks:
+            told += block[:lines_each]
+    return told
 
 
 def summarize(*reports):
@@ -65,6 +86,10 @@ def summarize(*reports):
 
 
 def main():
+    if sys.argv[1:2] == ["--failures"]:
+        for report in sys.argv[2:]:
+            print("\n".join(failures(Path(report))))
+        return 0
     summary = summarize(*[Path(name) for name in sys.argv[1:]])
     for name in sorted(summary.skipped):
         print(f"skipped: {name}")

@@ -59,7 +59,8 @@ class Limiter {
 
   // Gives back what a receipt was charged, as far as it is still owed: a bucket that has refilled
   // meanwhile, or a window that has closed, gets nothing. Never more than was paid. Each receipt
-  // may be used once; using it empties it. Returns the whole units given back.
+  // may be used once; using it empties it. Returns the whole units given back. A `now` behind the
+  // store's clock counts as that clock: charges may have been made since.
   uint32_t GiveBack(Receipt& receipt) noexcept;
   uint32_t GiveBack(Receipt& receipt, Timestamp now) noexcept;
 

@@ -143,10 +143,12 @@ struct FixedWindow {
                                     : State{now.id, count, now.left_ns};
   }
 
-  static uint64_t Used(const Plan&, State state, Now) noexcept { return state.count; }
+  static uint64_t Used(const Plan&, State state, Now) noexcept {
+    return state.count << kUsedFractionBits;
+  }
 
-  static State Seed(const Plan& plan, Now now, uint64_t units) noexcept {
-    return {now.id, std::min(units, plan.count_max), now.left_ns};
+  static State Seed(const Plan& plan, Now now, uint64_t used) noexcept {
+    return {now.id, std::min(used >> kUsedFractionBits, plan.count_max), now.left_ns};
   }
 
   static uint64_t Stale(const Plan& plan, Now floor) noexcept {
@@ -247,10 +249,12 @@ struct FirstHitWindow {
     return {now.tick - age, count, to.window_ticks - age};
   }
 
-  static uint64_t Used(const Plan&, State state, Now) noexcept { return state.count; }
+  static uint64_t Used(const Plan&, State state, Now) noexcept {
+    return state.count << kUsedFractionBits;
+  }
 
-  static State Seed(const Plan& plan, Now now, uint64_t units) noexcept {
-    return {now.tick, std::min(units, plan.count_max), plan.window_ticks};
+  static State Seed(const Plan& plan, Now now, uint64_t used) noexcept {
+    return {now.tick, std::min(used >> kUsedFractionBits, plan.count_max), plan.window_ticks};
   }
 
   static uint64_t Stale(const Plan& plan, Now floor) noexcept {

@@ -120,13 +120,15 @@ struct Gcra {
     return Load(to, tat, At(to, moment));
   }
 
-  // Units in use, for carrying a key over to a quota of another kind.
+  // Units in use, for carrying a key over to a quota of another kind. Rounded down to a part of a
+  // unit that nobody will notice, so that a raise never denies.
   static uint64_t Used(const Plan& plan, State state, Now) noexcept {
-    return plan.per_emission.Divide(state.debt + plan.emission - 1);
+    return base::MulDivFloor(state.debt, uint64_t{1} << kUsedFractionBits, plan.emission);
   }
 
-  static State Seed(const Plan& plan, Now, uint64_t units) noexcept {
-    return {std::min(base::SaturatingMul(units, plan.emission), plan.debt_max)};
+  static State Seed(const Plan& plan, Now, uint64_t used) noexcept {
+    return {std::min(base::MulDivFloor(used, plan.emission, uint64_t{1} << kUsedFractionBits),
+                     plan.debt_max)};
   }
 
   // What the sweeper writes into an expired state so that it stays in the recent past.

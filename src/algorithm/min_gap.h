@@ -91,10 +91,12 @@ struct MinGap {
     return {Ticks::FromNsUp(to, to.window_ns - passed_ns)};
   }
 
-  static uint64_t Used(const Plan&, State state, Now) noexcept { return state.debt == 0 ? 0 : 1; }
+  static uint64_t Used(const Plan&, State state, Now) noexcept {
+    return state.debt == 0 ? 0 : uint64_t{1} << kUsedFractionBits;
+  }
 
-  static State Seed(const Plan& plan, Now, uint64_t units) noexcept {
-    return {units == 0 ? 0 : plan.emission};
+  static State Seed(const Plan& plan, Now, uint64_t used) noexcept {
+    return {used == 0 ? 0 : plan.emission};
   }
 
   static uint64_t Stale(const Plan& plan, Now floor) noexcept { return Bucket::Stale(plan, floor); }

@@ -108,6 +108,9 @@ struct WideTicks {
   return Duration(static_cast<int64_t>(ns));
 }
 
+// Units in use are passed from one kind of quota to another in fixed point.
+inline constexpr unsigned kUsedFractionBits = 20;
+
 // What a give-back came to.
 struct Refund {
   uint64_t moved_ns = 0;  // how much earlier the key is free: what other receipts are now off by

@@ -1,9 +1,9 @@
 #include "algorithm/plan.h"
 
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "testing/random.h"
 
@@ -19,7 +19,9 @@ using testing::Random;
 constexpr int64_t kMost = Quota::kMaxLimit;
 constexpr Duration kCentury = Quota::kMaxHorizon;
 
-Quota MustParse(std::string_view text) { return *Quota::Parse(text); }
+Quota MustParse(std::string_view text) {
+  return *Quota::Parse(text);
+}
 
 TEST(FitsCompact, WholeMicrosecondsAndAShortHorizon) {
   EXPECT_TRUE(FitsCompact(MustParse("100/min burst 20")));
@@ -67,8 +69,8 @@ void ExpectFaithful(const Quota& quota, const Plan& plan) {
     const Uint128 got = Uint128{plan.emission} * quota.limit() * tick_ns;
     ASSERT_GE(got, asked) << quota.ToString();
     ASSERT_LE((got - asked) * 1'000'000, asked) << quota.ToString();
-    const unsigned bits = plan.slot == SlotKind::kCompact ? CompactTicks::kPayloadBits
-                                                          : WideTicks::kPayloadBits;
+    const unsigned bits =
+        plan.slot == SlotKind::kCompact ? CompactTicks::kPayloadBits : WideTicks::kPayloadBits;
     ASSERT_LE(plan.debt_max, uint64_t{1} << (bits - 2)) << quota.ToString();
     ASSERT_EQ(plan.tolerance, plan.emission * quota.burst());
   }
@@ -118,8 +120,8 @@ TEST(Compile, EveryQuotaGetsAPlanOrANearestOneThatDoes) {
   Random random(1);
   for (int i = 0; i < 60'000; ++i) {
     QuotaSpec spec{.algorithm = static_cast<Algorithm>(random.Below(5))};
-    const bool is_bucket = spec.algorithm == Algorithm::kTokenBucket ||
-                           spec.algorithm == Algorithm::kLeakyBucket;
+    const bool is_bucket =
+        spec.algorithm == Algorithm::kTokenBucket || spec.algorithm == Algorithm::kLeakyBucket;
     spec.limit = spec.algorithm == Algorithm::kMinGap
                      ? 1
                      : static_cast<int64_t>(random.Scaled(1, Quota::kMaxLimit));
@@ -144,7 +146,8 @@ TEST(Compile, TakesTheExtremesOfEveryField) {
   const int64_t century = kCentury / most;  // bursts of one per ten years that a century refills
   std::vector<Result<Quota>> quotas;
   for (const int64_t limit : {int64_t{1}, int64_t{2}, int64_t{3}, int64_t{1'000'003}, kMost}) {
-    for (const Duration window : {least, least * 3, Duration(seconds(1)), Duration(hours(24)), most}) {
+    for (const Duration window :
+         {least, least * 3, Duration(seconds(1)), Duration(hours(24)), most}) {
       quotas.push_back(Quota::TokenBucket(limit, window, 1));
       quotas.push_back(Quota::TokenBucket(limit, window, kMost));
       quotas.push_back(Quota::TokenBucket(limit, window));

@@ -2,9 +2,11 @@
 // (plan, state, cost, now). Each formula here is the textbook one, without the policies' tricks:
 // no reciprocals, no wrapped clocks, no packed words. Under UBSan this is also the proof that no
 // tuple overflows.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include "weir/quota.h"
 
 #include "algorithm/fixed_window.h"
 #include "algorithm/gcra.h"
@@ -12,7 +14,6 @@
 #include "algorithm/plan.h"
 #include "algorithm/sliding_window.h"
 #include "testing/random.h"
-#include "weir/quota.h"
 
 namespace weir::algorithm {
 namespace {
@@ -77,9 +78,9 @@ Uint128 TicksDown(const Plan& plan, Uint128 ns) {
   return plan.shift >= 0 ? ns << plan.shift : ns >> -plan.shift;
 }
 
-#define WEIR_SAME(actual, expected)                                                         \
-  if (static_cast<Uint128>(actual) != static_cast<Uint128>(expected)) {                     \
-    ADD_FAILURE() << #actual << " is " << static_cast<uint64_t>(actual) << ", expected "    \
+#define WEIR_SAME(actual, expected)                                                          \
+  if (static_cast<Uint128>(actual) != static_cast<Uint128>(expected)) {                      \
+    ADD_FAILURE() << #actual << " is " << static_cast<uint64_t>(actual) << ", expected "     \
                   << static_cast<uint64_t>(expected) << "; tuple " << i << ", cost " << cost \
                   << ", limit " << plan.limit << ", burst " << plan.burst << ", window "     \
                   << plan.window_ns << ", shift " << int{plan.shift};                        \
@@ -125,14 +126,12 @@ void BucketTuples(uint64_t tuples, uint64_t seed) {
     WEIR_SAME(counted.debt, std::max(owed, std::min(after, 2 * tolerance)));
     WEIR_SAME(Bucket::Take(plan, state, cost), fits);
     WEIR_SAME(state.debt, fits ? after : owed);
-    WEIR_SAME(Bucket::Save(plan, state, at),
-              (now + (fits ? after : owed)) & Bucket::kMask);
+    WEIR_SAME(Bucket::Save(plan, state, at), (now + (fits ? after : owed)) & Bucket::kMask);
     if (fits) {
       // Given back at once it is all owed; at any time never more than was paid.
       auto back = state;
       const uint64_t mark = Bucket::Mark(plan, state, at);
-      const Refund refund =
-          Bucket::GiveBack(plan, back, at, mark, static_cast<uint32_t>(cost), 0);
+      const Refund refund = Bucket::GiveBack(plan, back, at, mark, static_cast<uint32_t>(cost), 0);
       WEIR_SAME(back.debt, owed);
       WEIR_SAME(refund.units, cost);
     }
@@ -155,8 +154,7 @@ void GapTuples(uint64_t tuples, uint64_t seed) {
     // The last request was `ago` ticks before now; the gap is whole in ticks.
     const uint64_t ago = random.Below(std::min<uint64_t>(
         plan.emission * 2, static_cast<uint64_t>(std::min<Uint128>(now, base::kUint64Max))));
-    const uint64_t payload =
-        static_cast<uint64_t>(now - ago + plan.emission) & Gap::Bucket::kMask;
+    const uint64_t payload = static_cast<uint64_t>(now - ago + plan.emission) & Gap::Bucket::kMask;
     auto state = Gap::Load(plan, payload, at);
     const bool fits = ago >= plan.emission;
     WEIR_SAME(Gap::Available(plan, state, at), fits ? 1 : 0);
@@ -189,8 +187,7 @@ void FixedTuples(uint64_t tuples, uint64_t seed) {
     WEIR_SAME(now.left_ns, plan.window_ns - shifted % plan.window_ns);
     const uint64_t stored_count = random.Below(plan.count_max + 1);
     const uint64_t windows_ago = random.OneIn(2) ? 0 : random.Between(1, 5);
-    const uint64_t payload = FixedWindow::Save(
-        plan, {now.id - windows_ago, stored_count, 0}, now);
+    const uint64_t payload = FixedWindow::Save(plan, {now.id - windows_ago, stored_count, 0}, now);
     const uint64_t count = windows_ago == 0 ? stored_count : 0;
     auto state = FixedWindow::Load(plan, payload, now);
     WEIR_SAME(state.count, count);
@@ -222,8 +219,7 @@ void FirstHitTuples(uint64_t tuples, uint64_t seed) {
     const auto now = FirstHitWindow::At(plan, {.ns = now_ns});
     const uint64_t ago = random.Below(plan.window_ticks * 2);
     const uint64_t stored_count = random.Below(plan.count_max + 1);
-    const uint64_t payload =
-        FirstHitWindow::Save(plan, {now.tick - ago, stored_count, 0}, now);
+    const uint64_t payload = FirstHitWindow::Save(plan, {now.tick - ago, stored_count, 0}, now);
     const bool is_open = stored_count != 0 && ago < plan.window_ticks;
     const uint64_t count = is_open ? stored_count : 0;
     auto state = FirstHitWindow::Load(plan, payload, now);
@@ -234,8 +230,7 @@ void FirstHitTuples(uint64_t tuples, uint64_t seed) {
     WEIR_SAME(FirstHitWindow::RetryNs(plan, state, now, cost), NsUp(plan, left));
     const bool fits = Uint128{count} + cost <= plan.limit;
     WEIR_SAME(FirstHitWindow::Take(plan, state, cost), fits);
-    const auto again =
-        FirstHitWindow::Load(plan, FirstHitWindow::Save(plan, state, now), now);
+    const auto again = FirstHitWindow::Load(plan, FirstHitWindow::Save(plan, state, now), now);
     WEIR_SAME(again.count, state.count);
     WEIR_SAME(again.left, state.count == 0 ? plan.window_ticks : left);
   }
@@ -269,7 +264,8 @@ void SlidingTuples(uint64_t tuples, uint64_t seed) {
     auto state = SlidingWindow::Load(plan, payload, now);
     const Uint128 used = Weight(plan, previous, now.left_ns) + current;
     WEIR_SAME(state.weighted + state.current, used);
-    WEIR_SAME(SlidingWindow::Available(plan, state, now), used >= plan.limit ? 0 : plan.limit - used);
+    WEIR_SAME(SlidingWindow::Available(plan, state, now),
+              used >= plan.limit ? 0 : plan.limit - used);
     // What is in use after waiting, with nobody else charging.
     const auto used_after = [&](Uint128 wait) -> Uint128 {
       if (wait < now.left_ns) {
@@ -310,11 +306,15 @@ TEST(PolicyTuples, GapsAgreeWithPlainArithmetic) {
   GapTuples<CompactTicks>(kTuplesPerPolicy / 2, 3);
   GapTuples<WideTicks>(kTuplesPerPolicy / 2, 4);
 }
-TEST(PolicyTuples, FixedWindowsAgreeWithPlainArithmetic) { FixedTuples(kTuplesPerPolicy, 5); }
+TEST(PolicyTuples, FixedWindowsAgreeWithPlainArithmetic) {
+  FixedTuples(kTuplesPerPolicy, 5);
+}
 TEST(PolicyTuples, FirstHitWindowsAgreeWithPlainArithmetic) {
   FirstHitTuples(kTuplesPerPolicy, 6);
 }
-TEST(PolicyTuples, SlidingWindowsAgreeWithPlainArithmetic) { SlidingTuples(kTuplesPerPolicy, 7); }
+TEST(PolicyTuples, SlidingWindowsAgreeWithPlainArithmetic) {
+  SlidingTuples(kTuplesPerPolicy, 7);
+}
 
 }  // namespace
 }  // namespace weir::algorithm

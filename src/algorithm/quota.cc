@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "algorithm/quota_text.h"
+#include "base/spelling.h"
 #include "base/time_zone.h"
 #include "base/wide_math.h"
 

@@ -16,6 +16,15 @@ namespace weir::algorithm {
 
 inline constexpr size_t kMaxQuotaTextBytes = 256;
 
+// Nanoseconds.
+inline constexpr int64_t kUs = 1000;
+inline constexpr int64_t kMs = 1000 * kUs;
+inline constexpr int64_t kSecond = 1000 * kMs;
+inline constexpr int64_t kMinute = 60 * kSecond;
+inline constexpr int64_t kHour = 60 * kMinute;
+inline constexpr int64_t kDay = 24 * kHour;
+inline constexpr int64_t kWeek = 7 * kDay;
+
 // The fields of QuotaSpec, for saying which one is wrong.
 enum class QuotaField : uint8_t {
   kAlgorithm,

@@ -148,11 +148,11 @@ struct SlidingWindow {
   }
 
   static uint64_t Used(const Plan&, const State& state, Now) noexcept {
-    return state.weighted + state.current;
+    return (state.weighted + state.current) << kUsedFractionBits;
   }
 
-  static State Seed(const Plan& plan, Now now, uint64_t units) noexcept {
-    return {now.id, 0, std::min(units, plan.count_max), now.left_ns, 0};
+  static State Seed(const Plan& plan, Now now, uint64_t used) noexcept {
+    return {now.id, 0, std::min(used >> kUsedFractionBits, plan.count_max), now.left_ns, 0};
   }
 
   static uint64_t Stale(const Plan& plan, Now floor) noexcept {

@@ -82,12 +82,4 @@ class TimeZone {
   Footer footer_;
 };
 
-// Edit distance (insert, delete, replace) without regard to ASCII case, for "did you mean".
-// Words longer than TimeZone::kMaxNameBytes are infinitely far from everything.
-[[nodiscard]] size_t SpellingDistance(std::string_view a, std::string_view b) noexcept;
-
-// `text` in double quotes, safe for one line of a log: other than printable ASCII is shown as \xNN,
-// and what exceeds `max_bytes` as "...".
-[[nodiscard]] std::string Quoted(std::string_view text, size_t max_bytes = 80);
-
 }  // namespace weir::base

@@ -1,3 +1,4 @@
+#include "base/spelling.h"
 #include "base/time_zone.h"
 
 #include <time.h>

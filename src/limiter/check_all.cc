@@ -25,6 +25,28 @@ bool IsAlways(const Charge& charge) noexcept {
   return charge.mode == ChargeMode::kCountAlways;
 }
 
+// Gives back what was taken. The receipts not yet given back are told what this one moved, as far
+// as they share its counter without sharing its key: for them nothing has moved.
+void RollBack(std::span<const Charge> charges, std::span<Receipt> taken, size_t index,
+              Timestamp now) noexcept {
+  Limiter::State& state = charges[index].limiter->state();
+  store::Binding& binding = state.current();
+  const uint64_t hash = taken[index].hash;
+  uint64_t now_ns = 0;
+  if (taken[index].charged == 0 || !state.shared.Admit(now, now_ns)) {
+    return;
+  }
+  const uint64_t moved_ns = binding.ops->give_back(binding, taken[index], now_ns).moved_ns;
+  for (size_t i = index + 1; moved_ns != 0 && i < taken.size(); ++i) {
+    const store::Binding& other = charges[i].limiter->state().current();
+    const bool same_key = &other == &binding && taken[i].hash == hash;
+    if (taken[i].charged != 0 && !same_key && other.counts_refunds() &&
+        &other.RefundsOf(taken[i].hash) == &binding.RefundsOf(hash)) {
+      taken[i].refunds += moved_ns;
+    }
+  }
+}
+
 Verdict Judge(std::span<const Decision> decisions) noexcept {
   Verdict verdict;
   for (size_t i = 0; i < decisions.size(); ++i) {
@@ -66,9 +88,11 @@ Verdict CheckAll(std::span<const Charge> charges, std::span<Decision> decisions,
     all_fit = all_fit && decisions[i].allowed();
   }
   std::array<Receipt, kMaxCharges> taken{};
+  std::array<bool, kMaxCharges> asked{};
   for (size_t i = 0; all_fit && i < charges.size(); ++i) {
     if (!IsAlways(charges[i])) {
       decisions[i] = Ask(charges[i], charges[i].cost, ChargeMode::kAdmit, at, &taken[i]);
+      asked[i] = true;
       all_fit = decisions[i].allowed();
     }
   }
@@ -81,7 +105,11 @@ Verdict CheckAll(std::span<const Charge> charges, std::span<Decision> decisions,
   }
   for (size_t i = 0; !all_fit && i < charges.size(); ++i) {
     if (!IsAlways(charges[i])) {
-      charges[i].limiter->GiveBack(taken[i], at);
+      RollBack(charges, std::span(taken).first(charges.size()), i, at);
+      if (!decisions[i].allowed() && decisions[i].outcome == Outcome::kDenied && !asked[i]) {
+        // Found by the dry run, which counts nothing.
+        charges[i].limiter->state().shared.counters.Get().Add(&store::CounterCell::denials, 1);
+      }
       if (decisions[i].allowed()) {
         // It would have fitted by itself: show what is left without it.
         decisions[i] = Ask(charges[i], 0, ChargeMode::kAdmit, at);

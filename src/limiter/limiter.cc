@@ -15,10 +15,11 @@ Decision NowTooFar(store::SharedState& shared, const store::Binding& binding) no
 }
 
 // The clock has to be looked at first. Out of line: four times a second.
-[[gnu::noinline]] Decision CheckLater(Limiter::State& state, std::string_view key, uint64_t now_ns,
+[[gnu::noinline]] Decision CheckLater(Limiter::State& state, std::string_view key, Timestamp now,
                                       Cost cost) noexcept {
   store::Binding& binding = state.current();
-  if (!state.shared.Admit(now_ns)) {
+  uint64_t now_ns = 0;
+  if (!state.shared.Admit(now, now_ns)) {
     return NowTooFar(state.shared, binding);
   }
   return binding.ops->check(binding, key, cost.units, now_ns);
@@ -64,7 +65,7 @@ Decision Limiter::Check(std::string_view key, Timestamp now, Cost cost) noexcept
     store::Binding& binding = state_->current();
     return binding.ops->check(binding, key, cost.units, now_ns);
   }
-  return CheckLater(*state_, key, now_ns, cost);
+  return CheckLater(*state_, key, now, cost);
 }
 
 Decision Limiter::Check(std::string_view key, const CheckOptions& options) noexcept {
@@ -72,8 +73,7 @@ Decision Limiter::Check(std::string_view key, const CheckOptions& options) noexc
   store::Binding& binding = state_->current();
   uint64_t now_ns = 0;
   if (options.now.has_value()) {
-    now_ns = shared.clock.ToStore(*options.now);
-    if (!shared.Admit(now_ns)) [[unlikely]] {
+    if (!shared.Admit(*options.now, now_ns)) [[unlikely]] {
       if (options.receipt != nullptr) {
         *options.receipt = Receipt{};
       }
@@ -99,8 +99,8 @@ void Limiter::CheckMany(std::span<const std::string_view> keys, Timestamp now,
                         std::span<Decision> decisions, Cost cost) noexcept {
   store::SharedState& shared = state_->shared;
   store::Binding& binding = state_->current();
-  const uint64_t now_ns = shared.clock.ToStore(now);
-  if (!shared.Admit(now_ns)) [[unlikely]] {
+  uint64_t now_ns = 0;
+  if (!shared.Admit(now, now_ns)) [[unlikely]] {
     for (size_t i = 0; i < keys.size(); ++i) {
       decisions[i] = NowTooFar(shared, binding);
     }
@@ -115,14 +115,14 @@ Decision Limiter::TakeUpTo(std::string_view key, Cost most) noexcept {
 
 uint32_t Limiter::GiveBack(Receipt& receipt) noexcept {
   store::Binding& binding = state_->current();
-  return binding.ops->give_back(binding, receipt, state_->shared.ReadClock());
+  return binding.ops->give_back(binding, receipt, state_->shared.ReadClock()).units;
 }
 
 uint32_t Limiter::GiveBack(Receipt& receipt, Timestamp now) noexcept {
   store::SharedState& shared = state_->shared;
   store::Binding& binding = state_->current();
-  const uint64_t now_ns = shared.clock.ToStore(now);
-  return shared.Admit(now_ns) ? binding.ops->give_back(binding, receipt, now_ns) : 0;
+  uint64_t now_ns = 0;
+  return shared.Admit(now, now_ns) ? binding.ops->give_back(binding, receipt, now_ns).units : 0;
 }
 
 Quota Limiter::quota() const {

@@ -9,7 +9,9 @@ namespace {
 constexpr int64_t kDayNs = 86'400'000'000'000;
 constexpr Int128 kMillion = 1'000'000;
 
-int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+int64_t FloorDiv(int64_t a, int64_t b) {
+  return a / b - (a % b < 0 ? 1 : 0);
+}
 
 }  // namespace
 
@@ -44,12 +46,18 @@ bool BucketOracle::Within(int64_t now, uint64_t cost, uint64_t burst) const {
   return true;
 }
 
-bool BucketOracle::Fits(int64_t now, uint64_t cost) const { return Within(now, cost, burst_); }
+bool BucketOracle::Fits(int64_t now, uint64_t cost) const {
+  return Within(now, cost, burst_);
+}
 
 // Nothing is owed: even a bucket without any burst would have drained.
-bool BucketOracle::IsFresh(int64_t now) const { return Within(now, 0, 0); }
+bool BucketOracle::IsFresh(int64_t now) const {
+  return Within(now, 0, 0);
+}
 
-bool GapOracle::Fits(int64_t now, uint64_t) const { return IsFresh(now); }
+bool GapOracle::Fits(int64_t now, uint64_t) const {
+  return IsFresh(now);
+}
 
 bool GapOracle::IsFresh(int64_t now) const {
   for (const Paid& paid : charges_) {
@@ -76,7 +84,9 @@ bool FixedWindowOracle::Fits(int64_t now, uint64_t cost) const {
   return Count(now) + cost <= limit_;
 }
 
-bool FixedWindowOracle::IsFresh(int64_t now) const { return Count(now) == 0; }
+bool FixedWindowOracle::IsFresh(int64_t now) const {
+  return Count(now) == 0;
+}
 
 uint64_t FirstHitOracle::Count(int64_t now) const {
   uint64_t sum = 0;
@@ -96,9 +106,13 @@ uint64_t FirstHitOracle::Count(int64_t now) const {
   return is_open && now - open < window_ns_ ? sum : 0;
 }
 
-bool FirstHitOracle::Fits(int64_t now, uint64_t cost) const { return Count(now) + cost <= limit_; }
+bool FirstHitOracle::Fits(int64_t now, uint64_t cost) const {
+  return Count(now) + cost <= limit_;
+}
 
-bool FirstHitOracle::IsFresh(int64_t now) const { return Count(now) == 0; }
+bool FirstHitOracle::IsFresh(int64_t now) const {
+  return Count(now) == 0;
+}
 
 SlidingWindowOracle::Counts SlidingWindowOracle::CountsAt(int64_t now) const {
   const int64_t begin = FloorDiv(now, window_ns_) * window_ns_;
@@ -150,9 +164,13 @@ uint64_t CalendarOracle::Count(int64_t now) const {
   return sum;
 }
 
-bool CalendarOracle::Fits(int64_t now, uint64_t cost) const { return Count(now) + cost <= limit_; }
+bool CalendarOracle::Fits(int64_t now, uint64_t cost) const {
+  return Count(now) + cost <= limit_;
+}
 
-bool CalendarOracle::IsFresh(int64_t now) const { return Count(now) == 0; }
+bool CalendarOracle::IsFresh(int64_t now) const {
+  return Count(now) == 0;
+}
 
 std::unique_ptr<Oracle> MakeOracle(const Quota& quota, int64_t phase_ns) {
   const int64_t window_ns = quota.window().count();
@@ -172,8 +190,8 @@ std::unique_ptr<Oracle> MakeOracle(const Quota& quota, int64_t phase_ns) {
   if (quota.start() == WindowStart::kFirstHit) {
     return std::make_unique<FirstHitOracle>(quota.limit(), window_ns);
   }
-  return std::make_unique<FixedWindowOracle>(
-      quota.limit(), window_ns, quota.start() == WindowStart::kPerKey ? phase_ns : 0);
+  return std::make_unique<FixedWindowOracle>(quota.limit(), window_ns,
+                                             quota.start() == WindowStart::kPerKey ? phase_ns : 0);
 }
 
 std::unique_ptr<Oracle> MakeSlowerOracle(const Quota& quota) {

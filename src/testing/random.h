@@ -31,7 +31,8 @@ class Random {
     const auto low = static_cast<uint64_t>(std::bit_width(least));
     const auto high = static_cast<uint64_t>(std::bit_width(most));
     const uint64_t bits = Between(low, high);
-    const uint64_t value = (uint64_t{1} << (bits - 1)) | (Next() & ((uint64_t{1} << (bits - 1)) - 1));
+    const uint64_t value =
+        (uint64_t{1} << (bits - 1)) | (Next() & ((uint64_t{1} << (bits - 1)) - 1));
     return value < least ? least : value > most ? most : value;
   }
 

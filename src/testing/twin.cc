@@ -134,9 +134,15 @@ class Twin {
       const bool must = laws.floor().Fits(now(), cost_);
       Expect(!decision.allowed() || may, decision, "admitted beyond the law");
       Expect(decision.allowed() || !must, decision, "denied what the law admits");
-      const bool charged = mode_ == ChargeMode::kCountAlways ||
-                           (mode_ == ChargeMode::kAdmit && decision.allowed());
-      Expect(decision.charged == (charged ? cost_ : 0), decision, "charged");
+      const bool charged =
+          mode_ == ChargeMode::kCountAlways || (mode_ == ChargeMode::kAdmit && decision.allowed());
+      // A gap counts requests: one that comes too early moves the last one, and none can be given
+      // back, so nothing is shown as charged.
+      const bool moved = charged && !counts_units && !decision.allowed();
+      Expect(decision.charged == (charged && !moved ? cost_ : 0), decision, "charged");
+      if (moved) {
+        laws.Charge(now(), 1);
+      }
     }
     if (decision.charged != 0) {
       laws.Charge(now(), decision.charged);
@@ -216,8 +222,8 @@ class Twin {
 };
 
 algorithm::Plan PlanFor(const Quota& quota) {
-  const auto slot = algorithm::FitsCompact(quota) ? algorithm::SlotKind::kCompact
-                                                  : algorithm::SlotKind::kWide;
+  const auto slot =
+      algorithm::FitsCompact(quota) ? algorithm::SlotKind::kCompact : algorithm::SlotKind::kWide;
   auto plan = algorithm::Compile(quota, slot);
   return plan.ok() ? *plan : algorithm::Plan{};
 }
@@ -244,7 +250,9 @@ MemoryOptions SmallStore(const Clock& clock) {
   return options;
 }
 
-WallTime Noon() noexcept { return WallTime(std::chrono::seconds(1'772'366'400)); }
+WallTime Noon() noexcept {
+  return WallTime(std::chrono::seconds(1'772'366'400));
+}
 
 Duration TickOf(const Quota& quota) {
   const algorithm::Plan plan = PlanFor(quota);
@@ -286,8 +294,8 @@ Quota RandomOddBucket(Random& random) {
 }
 
 Quota RandomWindow(Random& random) {
-  const auto limit = static_cast<int64_t>(random.OneIn(2) ? random.Between(1, 20)
-                                                          : random.Scaled(1, 1'000'000));
+  const auto limit =
+      static_cast<int64_t>(random.OneIn(2) ? random.Between(1, 20) : random.Scaled(1, 1'000'000));
   Duration window(static_cast<int64_t>(random.Scaled(1000, 1'000'000'000'000'000)));
   if (random.OneIn(2)) {
     window = std::chrono::milliseconds(random.Scaled(1, 100'000));
@@ -298,8 +306,12 @@ Quota RandomWindow(Random& random) {
     case 1:
       return *Quota::FixedWindow(limit, window, WindowStart::kPerKey);
     case 2: {
-      // Such a window is rounded up to its ticks.
-      const Duration tick = TickOf(*Quota::FixedWindow(limit, window, WindowStart::kFirstHit));
+      // Such a window is rounded up to its ticks, and its limit is bounded for short ones.
+      const Quota odd = *Quota::FixedWindow(limit, window, WindowStart::kFirstHit);
+      if (PlanFor(odd).window_ns == 0) {
+        return *Quota::FixedWindow(limit, std::chrono::minutes(1), WindowStart::kFirstHit);
+      }
+      const Duration tick = TickOf(odd);
       return *Quota::FixedWindow(limit, std::max(window / tick, int64_t{1}) * tick,
                                  WindowStart::kFirstHit);
     }
@@ -326,9 +338,9 @@ std::vector<Step> RandomHistory(Random& random, const Quota& quota, size_t steps
   const uint64_t day_ticks = 86'400'000'000'000;
   const bool calendar = quota.algorithm() == Algorithm::kCalendar;
   const auto tick = static_cast<uint64_t>(TickOf(quota).count());
-  const uint64_t window = calendar ? day_ticks * (random.OneIn(2) ? 1 : 30)
-                                   : std::max<uint64_t>(1, static_cast<uint64_t>(
-                                                               quota.window().count()) / tick);
+  const uint64_t window =
+      calendar ? day_ticks * (random.OneIn(2) ? 1 : 30)
+               : std::max<uint64_t>(1, static_cast<uint64_t>(quota.window().count()) / tick);
   const uint64_t interval = std::max<uint64_t>(1, window / quota.limit());
   std::vector<Step> history(steps);
   for (Step& step : history) {
@@ -353,7 +365,7 @@ std::vector<Step> RandomHistory(Random& random, const Quota& quota, size_t steps
         step.wait = random.Scaled(1, std::min(interval * 4, window));
         break;
     }
-    step.cost = random.OneIn(3) ? random.Scaled(1, uint64_t{quota.burst()} + 1)
+    step.cost = random.OneIn(3)    ? random.Scaled(1, uint64_t{quota.burst()} + 1)
                 : random.OneIn(12) ? 0
                                    : random.Between(1, std::min<uint64_t>(quota.burst(), 3));
     step.key = static_cast<uint32_t>(random.OneIn(4) ? random.Below(3) : 0);

@@ -6,18 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "weir/limiter.h"
+
 #include "testing/oracle.h"
 #include "testing/random.h"
-#include "weir/limiter.h"
 
 namespace weir::testing {
 
 // One request of a history. What is too large for the quota at hand is brought down to its size, so
 // that any step goes with any quota.
 struct Step {
-  uint64_t wait = 0;   // in ticks
-  uint64_t cost = 1;   // 0 peeks
-  uint32_t key = 0;    // which of a few keys
+  uint64_t wait = 0;  // in ticks
+  uint64_t cost = 1;  // 0 peeks
+  uint32_t key = 0;   // which of a few keys
   ChargeMode mode = ChargeMode::kAdmit;
   bool wait_for_retry = false;  // if denied: come back after retry_after, and one tick earlier
   bool wait_for_reset = false;  // afterwards: come back after reset_after, and one tick earlier

@@ -1,6 +1,6 @@
 // Test data from outside the project: read where it lies, never copied. The folder is named by
-// WEIR_SHARED, or is ../shared beside the source tree, from whose root tests run. A clone without it
-// passes on the project's own cases, and says so.
+// WEIR_SHARED, or is ../shared beside the source tree, from whose root tests run. A clone without
+// it passes on the project's own cases, and says so.
 #pragma once
 
 #include <string>

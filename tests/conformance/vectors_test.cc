@@ -1,7 +1,7 @@
 // Vectors from other limiters, held against ours. Every reader goes by the format alone, so that
 // more files of the same kind are more tests. Each suite also has cases of our own in the same
 // format, which run whether the outside files are there or not.
-#include <gtest/gtest.h>
+#include "testing/vectors.h"
 
 #include <chrono>
 #include <cstdint>
@@ -13,11 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "testing/twin.h"
-#include "testing/vectors.h"
 #include "weir/limiter.h"
+
+#include "testing/twin.h"
 
 namespace weir {
 namespace {
@@ -64,9 +65,13 @@ std::vector<json> Documents(std::string_view prefix, std::string_view suite) {
   return documents;
 }
 
-std::string KeyOf(const json& op) { return op.value("key", std::string("key")); }
+std::string KeyOf(const json& op) {
+  return op.value("key", std::string("key"));
+}
 
-bool Has(const json& op, const char* field) { return op.contains(field) && !op[field].is_null(); }
+bool Has(const json& op, const char* field) {
+  return op.contains(field) && !op[field].is_null();
+}
 
 Quota BucketOf(const json& rate, int64_t burst) {
   return *Quota::TokenBucket(rate.at("count").get<int64_t>(),
@@ -95,8 +100,7 @@ void RunGcraCase(const json& test, Slots slots) {
   for (const json& op : test.at("ops")) {
     SCOPED_TRACE(test.value("id", "") + " row " + std::to_string(row++) + " " + op.dump());
     subject.GoTo(op);
-    const Decision decision =
-        subject.limiter->Check(KeyOf(op), op.value("quantity", int64_t{1}));
+    const Decision decision = subject.limiter->Check(KeyOf(op), op.value("quantity", int64_t{1}));
     if (Has(op, "allowed")) {
       EXPECT_EQ(decision.allowed(), op["allowed"].get<bool>());
     }
@@ -157,15 +161,15 @@ void RunGcraError(const json& error) {
       error.contains("burst")) {
     const json rate = error.value("rate", json::object());
     const int64_t count = rate.value("count", error.value("count", int64_t{10}));
-    const auto period = error.contains("period") ? seconds(error["period"].get<int64_t>())
-                                                 : seconds(60);
-    const Duration window =
-        rate.contains("period_ms") ? Duration(milliseconds(rate["period_ms"].get<int64_t>()))
-                                   : Duration(period);
+    const auto period =
+        error.contains("period") ? seconds(error["period"].get<int64_t>()) : seconds(60);
+    const Duration window = rate.contains("period_ms")
+                                ? Duration(milliseconds(rate["period_ms"].get<int64_t>()))
+                                : Duration(period);
     const int64_t burst = error.value("burst", int64_t{10});
     // A burst of 0 means "the limit" in the struct, so it is asked for in words.
-    const auto quota = burst == 0 ? Quota::Parse("10/min burst 0")
-                                  : Quota::TokenBucket(count, window, burst);
+    const auto quota =
+        burst == 0 ? Quota::Parse("10/min burst 0") : Quota::TokenBucket(count, window, burst);
     ASSERT_FALSE(quota.ok()) << "beyond what a quota can say, hence refused by name";
     const std::string& message = quota.error().message;
     const bool named = message.find("limit:") != std::string::npos ||
@@ -174,8 +178,7 @@ void RunGcraError(const json& error) {
     EXPECT_TRUE(named) << message;
   } else if (error.contains("quantity")) {
     Subject subject(*Quota::TokenBucket(10, seconds(60), 10));
-    const Decision decision =
-        subject.limiter->Check("key", error["quantity"].get<int64_t>());
+    const Decision decision = subject.limiter->Check("key", error["quantity"].get<int64_t>());
     EXPECT_EQ(decision.outcome, Outcome::kRefused);
     EXPECT_EQ(subject.limiter->Check("key", 0).remaining, 10U);
   }
@@ -223,7 +226,7 @@ void RunGcraDocument(const json& document) {
   if (document.contains("extra") && document["extra"].contains("hits")) {
     const json& extra = document["extra"];
     Subject subject(BucketOf(extra.at("rate"), extra.at("burst_total").get<int64_t>()));
-    const Duration interval = milliseconds(extra["rate"]["period_ms"].get<int64_t>()) /
+    const Duration interval = Duration(milliseconds(extra["rate"]["period_ms"].get<int64_t>())) /
                               extra["rate"]["count"].get<int64_t>();
     for (int i = 0; i < extra["hits"].get<int>(); ++i) {
       const Decision decision = subject.limiter->Check("key");
@@ -245,7 +248,8 @@ void RunLeakyCase(const json& test) {
   const auto delay_of = [&](const Decision& decision) {
     return std::max(Duration::zero(), decision.reset_after - interval);
   };
-  for (const auto& [burst, hit] : test.value("rejected_at_hit", json::object()).items()) {
+  const json rejected = test.value("rejected_at_hit", json::object());
+  for (const auto& [burst, hit] : rejected.items()) {
     Subject subject(LeakyOf(test, std::atoll(burst.substr(burst.rfind(' ') + 1).c_str())));
     int first_rejected = 1;
     while (subject.limiter->Check("key").allowed()) {
@@ -272,8 +276,7 @@ void RunLeakyCase(const json& test) {
     SCOPED_TRACE(op.dump());
     subject.GoTo(op);
     Receipt receipt;
-    const ChargeMode mode =
-        op.value("dry_run", false) ? ChargeMode::kDryRun : ChargeMode::kAdmit;
+    const ChargeMode mode = op.value("dry_run", false) ? ChargeMode::kDryRun : ChargeMode::kAdmit;
     const Decision decision =
         subject.limiter->Check(KeyOf(op), CheckOptions{.mode = mode, .receipt = &receipt});
     EXPECT_EQ(decision.allowed(), !op.value("rejected", false));
@@ -306,8 +309,7 @@ void RunCountCase(const json& test, WindowStart start) {
     SCOPED_TRACE(op.dump());
     subject.GoTo(op);
     Receipt receipt;
-    const ChargeMode mode =
-        op.value("dry_run", false) ? ChargeMode::kDryRun : ChargeMode::kAdmit;
+    const ChargeMode mode = op.value("dry_run", false) ? ChargeMode::kDryRun : ChargeMode::kAdmit;
     const Decision decision =
         subject.limiter->Check(KeyOf(op), CheckOptions{.mode = mode, .receipt = &receipt});
     EXPECT_EQ(decision.allowed(), !op.value("rejected", false));
@@ -407,16 +409,16 @@ void RunCellDocument(const json& document) {
 void RunCounterCase(const json& test) {
   SCOPED_TRACE(test.dump());
   static const std::map<std::string, int64_t> kUnits = {
-      {"SECOND", 1},     {"MINUTE", 60},      {"HOUR", 3600},    {"DAY", 86'400},
+      {"SECOND", 1},     {"MINUTE", 60},       {"HOUR", 3600},      {"DAY", 86'400},
       {"WEEK", 604'800}, {"MONTH", 2'592'000}, {"YEAR", 31'536'000}};
   const auto unit = kUnits.find(test.value("unit", ""));
   if (unit == kUnits.end() || test.value("limit", int64_t{0}) <= 0) {
     return;
   }
   ManualClock clock(WallTime(seconds(test.at("now_unix").get<int64_t>())));
-  Limiter limiter = *Limiter::Create(
-      *Quota::FixedWindow(test["limit"].get<int64_t>(), seconds(unit->second)),
-      testing::SmallStore(clock));
+  Limiter limiter =
+      *Limiter::Create(*Quota::FixedWindow(test["limit"].get<int64_t>(), seconds(unit->second)),
+                       testing::SmallStore(clock));
   const auto count = [&](int64_t hits) {
     return limiter.Check("key", CheckOptions{.cost = hits, .mode = ChargeMode::kCountAlways});
   };
@@ -499,7 +501,9 @@ constexpr const char* kOwnCounter = R"({"cases": [
   {"limit": 3, "unit": "HOUR", "now_unix": 7199, "hits": 1, "count_before": 9, "count_after": 10,
    "expect": {"code": "OVER_LIMIT", "limit_remaining": 0, "duration_until_reset_s": 1}}]})";
 
-TEST(Vectors, GcraOurOwn) { RunGcraDocument(json::parse(kOwnGcra)); }
+TEST(Vectors, GcraOurOwn) {
+  RunGcraDocument(json::parse(kOwnGcra));
+}
 
 TEST(Vectors, GcraOfOthers) {
   for (const json& document : Documents("gcra_", "GCRA vectors")) {
@@ -507,7 +511,9 @@ TEST(Vectors, GcraOfOthers) {
   }
 }
 
-TEST(Vectors, LeakyBucketAndFixedWindowOurOwn) { RunLeakyDocument(json::parse(kOwnLeaky)); }
+TEST(Vectors, LeakyBucketAndFixedWindowOurOwn) {
+  RunLeakyDocument(json::parse(kOwnLeaky));
+}
 
 TEST(Vectors, LeakyBucketAndFixedWindowOfOthers) {
   for (const json& document : Documents("leaky_", "leaky bucket and fixed window vectors")) {
@@ -515,7 +521,9 @@ TEST(Vectors, LeakyBucketAndFixedWindowOfOthers) {
   }
 }
 
-TEST(Vectors, ThrottleRepliesOurOwn) { RunCellDocument(json::parse(kOwnCell)); }
+TEST(Vectors, ThrottleRepliesOurOwn) {
+  RunCellDocument(json::parse(kOwnCell));
+}
 
 TEST(Vectors, ThrottleRepliesOfRedisCell) {
   for (const json& document : Documents("cl_throttle", "CL.THROTTLE vectors")) {

@@ -278,8 +278,9 @@ std::vector<Family> EpochFamilies(Scope scope) {
   const std::vector<Op> ahead = {ChargeOf(1, kTwiceSkew), ChargeOf(2, 0)};
   AddPrograms(*add(old, "", {2, 4, 6, 12}), pairs, 2, 2);
   AddPrograms(*add(current, "", {2, 4, 6, 12}), pairs, 2, 2);
-  AddPrograms(*add(leftover, "", {2, 6, 8}), full ? more_pairs : pairs, 2, 2);
+  AddPrograms(*add(leftover, "", {2, 6, 8}), pairs, 2, 2);
   if (full) {
+    AddPrograms(*add(leftover, ", any stamp", {2, 6}), more_pairs, 2, 2);
     AddPrograms(*add(old, ", any stamp", {4, 6, 12}), more_pairs, 2, 2);
   }
 

@@ -126,10 +126,11 @@ void TableModel::StartScan(Thread& x) const {
 
 void TableModel::Finish(Thread& x) {
   const std::vector<Op>& ops = program_.ops[static_cast<size_t>(thread_)];
-  const uint8_t next = Byte(x.op + 1);
+  const size_t next = x.op + size_t{1};
   x = Thread{};
-  for (x.op = next; x.op < ops.size(); ++x.op) {
-    const Op& op = ops[x.op];
+  for (size_t i = next; i < ops.size(); ++i) {
+    const Op& op = ops[i];
+    x.op = Byte(i);
     // A charge that was refused left no receipt.
     if (op.kind == Kind::kCharge || s_->entries[op.entry].net != 0) {
       Begin(x, op);
@@ -137,7 +138,7 @@ void TableModel::Finish(Thread& x) {
     }
   }
   x = Thread{};
-  x.op = Byte(static_cast<int>(ops.size()));
+  x.op = Byte(ops.size());
 }
 
 void TableModel::Deny(Thread& x) {
@@ -208,21 +209,17 @@ void TableModel::Missed(Scan scan) {
 void TableModel::DecideHit() {
   const int next = std::max<int>(TatOf(x_->state), x_->now) + kUnit;
   x_->next = Byte(next);
-  if (Is(Mutant::kDenialWrites)) {
-    x_->pc = Pc::kCas;
-  } else if (next > x_->now + setup_.tolerance) {
+  if (next > x_->now + setup_.tolerance && !Is(Mutant::kDenialWrites)) {
     // The wide layout must see the state unchanged, or it may have judged another key's state.
     if (wide()) {
       x_->pc = Pc::kRecheck;
     } else {
       Deny(*x_);
     }
-  } else if (LineOf(x_->slot) > setup_.home[static_cast<size_t>(key())] &&
-             !Is(Mutant::kBeyondHomeUnlocked)) {
-    x_->pc = Pc::kReadEpoch;
-  } else {
-    x_->pc = Pc::kCas;
+    return;
   }
+  const bool beyond = LineOf(x_->slot) > setup_.home[static_cast<size_t>(key())];
+  x_->pc = beyond && !Is(Mutant::kBeyondHomeUnlocked) ? Pc::kReadEpoch : Pc::kCas;
 }
 
 void TableModel::StepLockFree() {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -27,6 +28,11 @@ inline constexpr int kMaxEntries = kInitialEntries + 4;
 inline constexpr uint8_t kLocked = 0x80;   // the identity beside this word is being changed
 inline constexpr uint8_t kLowered = 0x40;  // a refund lowered this TAT under the present identity
 inline constexpr uint8_t kTatMask = 0x3f;
+
+// For values that are known to fit.
+constexpr uint8_t Byte(std::integral auto value) {
+  return static_cast<uint8_t>(value);
+}
 
 constexpr int TatOf(uint8_t state) {
   return state & kTatMask;

@@ -12,7 +12,9 @@
 
 namespace weir::simulate {
 
-// As typed; an empty text means not given.
+// As typed; an empty text means not given. The initializers let a caller name some fields only
+// without g++ warning about the others.
+// NOLINTBEGIN(readability-redundant-member-init)
 struct RawOptions {
   std::vector<std::string> algorithms = {};
   std::vector<std::string> traffic = {};
@@ -23,6 +25,7 @@ struct RawOptions {
   std::string seed = {};
   std::string width = {};
 };
+// NOLINTEND(readability-redundant-member-init)
 
 // A plan without bins: these depend on the width, which depends on the terminal.
 [[nodiscard]] Result<TourPlan> MakePlan(const RawOptions& raw);

@@ -86,6 +86,16 @@ void AddBarCell(Row& row, const Terminal& terminal, size_t admitted, size_t offe
   }
 }
 
+// The least of 1, 2, 5, 10, 20, 50 ... that is not below `least`.
+int64_t RoundStride(int64_t least) noexcept {
+  for (int64_t tens = 1;; tens *= 10) {
+    for (const int64_t digit : {1, 2, 5}) {
+      if (digit * tens >= least)
+        return digit * tens;
+    }
+  }
+}
+
 }  // namespace
 
 std::string Sparkline(const Terminal& terminal, Ink ink, std::span<const uint64_t> values,
@@ -137,18 +147,16 @@ std::string Axis(const Terminal& terminal, Duration duration, Duration window, s
   const int64_t cell = std::max<int64_t>(duration.count() / static_cast<int64_t>(columns), 1);
   size_t widest = 0;
   for (Duration at{}; at < duration; at += window) {
-    widest = std::max(widest, FormatDuration(at).size() + 2);
+    widest = std::max(widest, FormatDuration(at, window).size() + 2);
   }
-  // Every window, every second, every third ...: the first whose labels have room.
   const int64_t needed = static_cast<int64_t>(widest) * cell;
-  const Duration stride =
-      window * std::max<int64_t>((needed + window.count() - 1) / window.count(), 1);
+  const Duration stride = window * RoundStride((needed + window.count() - 1) / window.count());
 
   std::string out;
   size_t column = 0;
   for (Duration at{}; at < duration; at += stride) {
     const auto start = static_cast<size_t>((at.count() + cell / 2) / cell);
-    const std::string label = FormatDuration(at);
+    const std::string label = FormatDuration(at, window);
     if (start + label.size() + 1 > columns)
       break;
     out.append(start - column, ' ').append(tick).append(label);

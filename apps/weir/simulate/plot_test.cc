@@ -78,7 +78,8 @@ TEST(Axis, MarksEveryWindowWhereItBegins) {
 }
 
 TEST(Axis, LabelsFewerWindowsWhereThereIsNoRoom) {
-  EXPECT_EQ(Axis(kAscii, minutes(8), minutes(1), 16), "'0      '4 min  ");
+  EXPECT_EQ(Axis(kAscii, minutes(8), minutes(1), 16), "'0        '5 min");
+  EXPECT_EQ(Axis(kAscii, minutes(100), minutes(1), 40), "'0      '20 min '40 min '60 min '80 min ");
   EXPECT_EQ(Axis(kAscii, seconds(150), minutes(1), 3), "'0 ");
 }
 
@@ -95,6 +96,7 @@ TEST(Text, DurationsUseTheLargestUnitThatDividesThem) {
   EXPECT_EQ(FormatDuration(std::chrono::milliseconds(600)), "600 ms");
   EXPECT_EQ(FormatDuration(std::chrono::hours(48)), "2 d");
   EXPECT_EQ(FormatDuration(Duration(1500)), "1500 ns");
+  EXPECT_EQ(FormatDuration(minutes(60), minutes(1)), "60 min");
 }
 
 TEST(Text, DurationsAreReadWithAUnitAndNotWithout) {

@@ -24,14 +24,18 @@ constexpr size_t kSpace = 2;
 constexpr size_t kBarRows = 2;
 
 // The tables at the end.
-constexpr size_t kLongName = 18;
+constexpr size_t kLongName = 18;  // more if a burst of many digits is part of a name
 constexpr size_t kWorst = 18;
 constexpr size_t kGoal = 37;
 
 class Writer {
  public:
   Writer(const Tour& tour, const Terminal& terminal)
-      : tour_(tour), plan_(tour.plan), terminal_(terminal) {}
+      : tour_(tour), plan_(tour.plan), terminal_(terminal) {
+    for (const Contender& contender : plan_.contenders) {
+      long_name_ = std::max(long_name_, contender.name().size() + kSpace);
+    }
+  }
 
   std::string Write() {
     Opening();
@@ -44,7 +48,7 @@ class Writer {
   }
 
  private:
-  [[nodiscard]] std::string Ink_(Ink ink, std::string_view text) const {
+  [[nodiscard]] std::string Tint(Ink ink, std::string_view text) const {
     return Paint(terminal_, ink, text);
   }
 
@@ -62,24 +66,24 @@ class Writer {
     const size_t used = Columns(title) + Columns(after) + Columns(note) + 1;
     const size_t room = terminal_.width - 2 * kMargin;
     out_.push_back('\n');
-    Line(Ink_(Ink::kBold, title) +
-         Ink_(Ink::kDim,
+    Line(Tint(Ink::kBold, title) +
+         Tint(Ink::kDim,
               after + Repeat(rule, used < room ? room - used : 1) + " " + std::string(note)));
   }
 
   // How the pictures show what was denied.
   [[nodiscard]] std::string Denied() const {
     if (!terminal_.utf8())
-      return Ink_(Ink::kBad, ":");
+      return Tint(Ink::kBad, ":");
     const bool colors = terminal_.colors != app::Colors::kNone;
-    return Ink_(Ink::kMuted, colors ? "█" : "░");
+    return Tint(Ink::kMuted, colors ? "█" : "░");
   }
 
   // A worst window: within the limit, over it, far over it.
   [[nodiscard]] std::string Ratio(uint64_t worst) const {
     const auto limit = static_cast<uint64_t>(plan_.limit.limit);
     const Ink ink = worst <= limit ? Ink::kGood : 2 * worst <= 3 * limit ? Ink::kWarn : Ink::kBad;
-    return Ink_(ink, FormatRatio(worst, limit));
+    return Tint(ink, FormatRatio(worst, limit));
   }
 
   // Prose, broken at the right edge, with what follows the first line set in by two.
@@ -87,7 +91,7 @@ class Writer {
     const size_t room = terminal_.width - 2 * kMargin - Columns(lead);
     std::string start(lead);
     for (const std::string& line : Wrap(text, room)) {
-      Line(Ink_(Ink::kWarn, start) + Ink_(ink, line));
+      Line(Tint(Ink::kWarn, start) + Tint(ink, line));
       start.assign(Columns(lead), ' ');
     }
   }
@@ -97,14 +101,14 @@ class Writer {
     const bool utf8 = terminal_.utf8();
     const std::string dot = utf8 ? " · " : ", ";
     out_.push_back('\n');
-    Line(Ink_(Ink::kBold, "weir simulate") + "   limit " + std::to_string(plan_.limit.limit) +
+    Line(Tint(Ink::kBold, "weir simulate") + "   limit " + std::to_string(plan_.limit.limit) +
          " per " + window + dot + "offered " +
          FormatRatio(static_cast<uint64_t>(plan_.spec.rate_milli), 1000) + " for " +
          FormatDuration(plan_.spec.duration) + dot + "seed " + std::to_string(plan_.spec.seed));
     out_.push_back('\n');
     const std::string mark = utf8 ? "┃" : "|";
-    Line(Ink_(Ink::kGood, utf8 ? "█" : "#") + " admitted  " + Denied() + " denied  " +
-         Ink_(Ink::kGood, utf8 ? "━━" : "==") + mark + Ink_(Ink::kBad, utf8 ? "━━" : "==") +
+    Line(Tint(Ink::kGood, utf8 ? "█" : "#") + " admitted  " + Denied() + " denied  " +
+         Tint(Ink::kGood, utf8 ? "━━" : "==") + mark + Tint(Ink::kBad, utf8 ? "━━" : "==") +
          " most admitted in any " + window + ", " + mark + " is the limit");
     Prose("", "false allow: admitted although the last " + window + " already held the limit",
           Ink::kDim);
@@ -118,9 +122,9 @@ class Writer {
     const std::string gap(kSpace, ' ');
     Line(PadRight("", kName) +
          Axis(terminal_, plan_.spec.duration, plan_.limit.window, plan_.bins) + gap +
-         Ink_(Ink::kDim, PadLeft("admitted", kCount) + gap + "worst window"));
+         Tint(Ink::kDim, PadLeft("admitted", kCount) + gap + "worst window"));
     Line(PadRight("offered", kName) + Sparkline(terminal_, Ink::kAccent, stage.offered_bins, peak) +
-         gap + Ink_(Ink::kDim, PadLeft("denied", kCount) + gap + "false allow/deny"));
+         gap + Tint(Ink::kDim, PadLeft("denied", kCount) + gap + "false allow/deny"));
     for (size_t i = 0; i < stage.scores.size(); ++i) {
       Show(plan_.contenders[i], stage.scores[i], stage, peak);
     }
@@ -132,10 +136,10 @@ class Writer {
     const auto bars =
         StackedBars(terminal_, score.admitted_bins, stage.offered_bins, peak, kBarRows);
     const std::string gap(kSpace, ' ');
-    Line(Ink_(Ink::kBold, PadRight(Info(contender.kind()).name, kName)) + bars[0] + gap +
+    Line(Tint(Ink::kBold, PadRight(Info(contender.kind()).name, kName)) + bars[0] + gap +
          PadLeft(std::to_string(score.admitted), kCount) + gap +
          Gauge(terminal_, score.worst_window, limit, kGaugeHalf) + " " + Ratio(score.worst_window));
-    Line(Ink_(Ink::kDim, PadRight(contender.Setting(), kName)) + bars[1] + gap +
+    Line(Tint(Ink::kDim, PadRight(contender.Setting(), kName)) + bars[1] + gap +
          PadLeft(std::to_string(score.denied), kCount) + gap +
          std::to_string(score.wrong.false_allow) + " / " + std::to_string(score.wrong.false_deny));
   }
@@ -143,14 +147,14 @@ class Writer {
   void Together() {
     const auto limit = static_cast<uint64_t>(plan_.limit.limit);
     Heading("All of it together", "", std::to_string(tour_.totals.front().offered) + " requests");
-    Line(Ink_(Ink::kDim, PadRight("", kLongName) + PadRight("worst window", kWorst) +
+    Line(Tint(Ink::kDim, PadRight("", long_name_) + PadRight("worst window", kWorst) +
                              PadLeft("admitted", 9) + PadLeft("false allow", 13) +
                              PadLeft("false deny", 12)));
     for (size_t i = 0; i < tour_.totals.size(); ++i) {
       const Total& total = tour_.totals[i];
       const std::string ratio = FormatRatio(total.worst_window, limit);
       const std::string where = " on " + std::string(Info(total.worst_traffic).name);
-      Line(Ink_(Ink::kBold, PadRight(plan_.contenders[i].name(), kLongName)) +
+      Line(Tint(Ink::kBold, PadRight(plan_.contenders[i].name(), long_name_)) +
            Ratio(total.worst_window) + PadRight(where, kWorst - Columns(ratio)) +
            PadLeft(FormatPercent(total.admitted, total.offered), 9) +
            PadLeft(FormatPercent(total.wrong.false_allow, total.offered), 13) +
@@ -163,10 +167,12 @@ class Writer {
     if (advice.empty())
       return;
     Heading("Which one should I pick?", "", "by the numbers above");
-    Line(Ink_(Ink::kDim, PadRight("if you want", kGoal) + PadRight("pick", kLongName) + "because"));
+    Line(
+        Tint(Ink::kDim, PadRight("if you want", kGoal) + PadRight("pick", long_name_) + "because"));
     for (const Advice& a : advice) {
       Line(PadRight(a.goal, kGoal) +
-           Ink_(Ink::kGood, PadRight(plan_.contenders[a.contender].name(), kLongName)) + a.because);
+           Tint(Ink::kGood, PadRight(plan_.contenders[a.contender].name(), long_name_)) +
+           a.because);
     }
   }
 
@@ -177,9 +183,9 @@ class Writer {
     for (const Contender& c : plan_.contenders) {
       const uint64_t worst = c.WorstPossible();
       const std::string bound = std::string(c.Formula()) + " = " + std::to_string(worst);
-      Line(Ink_(Ink::kBold, PadRight(c.name(), kLongName)) +
-           PadRight(FormatRatio(worst, limit), 7) + PadRight(bound, 16) +
-           Ink_(Ink::kDim, Info(c.kind()).promise));
+      Line(Tint(Ink::kBold, PadRight(c.name(), long_name_)) +
+           PadRight(FormatRatio(worst, limit) + "  ", 7) + PadRight(bound + " ", 16) +
+           Tint(Ink::kDim, Info(c.kind()).promise));
     }
     out_.push_back('\n');
     Prose("", "weir simulate --list explains algorithms and traffic, --help the options",
@@ -190,6 +196,7 @@ class Writer {
   const Tour& tour_;
   const TourPlan& plan_;
   const Terminal& terminal_;
+  size_t long_name_ = kLongName;
   std::string out_;
 };
 

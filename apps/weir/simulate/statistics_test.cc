@@ -23,6 +23,7 @@ std::vector<Duration> Seconds(std::initializer_list<int> values) {
 // Random stamps with many ties and many at exactly one window's distance.
 std::vector<Duration> RandomStamps(Random& random, size_t count) {
   std::vector<Duration> stamps;
+  stamps.reserve(count);
   for (size_t i = 0; i < count; ++i) {
     stamps.emplace_back(seconds(static_cast<int64_t>(random.Below(40))));
   }

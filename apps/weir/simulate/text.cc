@@ -45,15 +45,18 @@ std::string Decimal(uint64_t scaled, uint64_t scale, size_t places) {
 }  // namespace
 
 std::string FormatDuration(Duration duration) {
-  const int64_t ns = duration.count();
-  if (ns == 0)
+  return FormatDuration(duration, duration);
+}
+
+std::string FormatDuration(Duration duration, Duration like) {
+  if (duration == Duration::zero())
     return "0";
   const Unit* best = kUnits.data();
   for (const Unit& unit : kUnits) {
-    if (unit.ns > best->ns && ns % unit.ns == 0)
+    if (unit.ns > best->ns && like.count() % unit.ns == 0)
       best = &unit;
   }
-  return std::to_string(ns / best->ns) + " " + std::string(best->name);
+  return std::to_string(duration.count() / best->ns) + " " + std::string(best->name);
 }
 
 Result<Duration> ParseDuration(std::string_view text) {

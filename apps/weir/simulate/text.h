@@ -14,6 +14,8 @@ namespace weir::simulate {
 
 // The largest unit that divides it: "1 min", "90 s", "600 ms", "1 h"; "0" for nothing.
 [[nodiscard]] std::string FormatDuration(Duration duration);
+// The same in the unit that `like` would be printed in. REQUIRES: a multiple of `like`.
+[[nodiscard]] std::string FormatDuration(Duration duration, Duration like);
 
 // "90s", "5min", "1h", "250 ms"; units ns, us, ms, s, m, min, h, d, or the words for them.
 [[nodiscard]] Result<Duration> ParseDuration(std::string_view text);

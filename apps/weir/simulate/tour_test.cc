@@ -159,6 +159,13 @@ TEST(Report, ShowsTheNumbersThatWereMeasured) {
   EXPECT_NE(text.find("2L = 200"), std::string::npos) << text;
 }
 
+TEST(Report, KeepsColumnsApartWhenNamesAreLong) {
+  const Tour tour = MustRun({.algorithms = {"token-bucket:4000000", "min-gap"}, .rate = "0.1"});
+  const std::string text = Report(tour, {80, Colors::kNone, Charset::kAscii});
+  EXPECT_NE(text.find("token-bucket:4000000  40000.99x  B+L-1 = 4000099 B at"), std::string::npos)
+      << text;
+}
+
 TEST(Report, IsTheSameEveryTime) {
   const Terminal terminal{80, Colors::kAnsi, Charset::kUtf8};
   EXPECT_EQ(Report(MustRun({}), terminal), Report(MustRun({}), terminal));

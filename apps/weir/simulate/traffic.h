@@ -42,7 +42,7 @@ struct TrafficSpec {
 };
 
 // The most requests one run may have; CountCeiling says what a spec may come to.
-inline constexpr uint64_t kMaxRequests = 2'000'000;
+inline constexpr uint64_t kMaxRequests = 25'000'000;
 
 // Not fewer than Generate returns for any traffic.
 [[nodiscard]] uint64_t CountCeiling(const TrafficSpec& spec) noexcept;

@@ -11,6 +11,7 @@
 #include "weir/decision.h"
 
 #include "algorithm/plan.h"
+#include "base/key_hash.h"
 #include "base/wide_math.h"
 #include "store/memory/calendar_cache.h"
 #include "store/memory/table.h"
@@ -37,9 +38,10 @@ struct EngineOps {
   // Any mode, with a receipt if wanted.
   void (*charge)(Binding&, std::string_view key, const Request&, uint64_t now_ns,
                  Decision&) noexcept;
-  uint32_t (*give_back)(Binding&, Receipt&, uint64_t now_ns) noexcept;
-  // Units that a key has in use, for a binding that takes over from this one.
-  uint64_t (*used)(Binding&, uint64_t key_hash, uint64_t phase, uint64_t now_ns) noexcept;
+  algorithm::Refund (*give_back)(Binding&, Receipt&, uint64_t now_ns) noexcept;
+  // Units (in fixed point) that a key had in use when another binding took over from this one.
+  uint64_t (*used)(Binding&, uint64_t key_hash, uint64_t phase, uint64_t now_ns,
+                   uint64_t at_ns) noexcept;
 };
 
 struct Binding {
@@ -64,6 +66,7 @@ struct Binding {
   // The binding this one took over from, while keys may still owe something there.
   Binding* predecessor = nullptr;
   uint64_t predecessor_until_ns = 0;
+  uint64_t since_ns = 0;  // when it took over
   unsigned predecessors = 0;
 
   [[nodiscard]] const algorithm::Plan& plan() const noexcept {
@@ -73,6 +76,16 @@ struct Binding {
   [[nodiscard]] const algorithm::Plan& PlanOf(unsigned generation) const noexcept {
     const algorithm::Plan* const plan = generations[generation].load(std::memory_order_acquire);
     return plan != nullptr ? *plan : this->plan();
+  }
+
+  // Whether receipts rest on the table's refund counters.
+  [[nodiscard]] bool counts_refunds() const noexcept {
+    return plan().algorithm == Algorithm::kTokenBucket ||
+           plan().algorithm == Algorithm::kLeakyBucket || plan().algorithm == Algorithm::kMinGap;
+  }
+
+  [[nodiscard]] std::atomic<uint64_t>& RefundsOf(uint64_t key_hash) const noexcept {
+    return table->RefundsOf(base::MixHash(key_hash, salt));
   }
 
   [[nodiscard]] bool HasPredecessor(uint64_t now_ns) const noexcept {

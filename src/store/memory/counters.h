@@ -9,7 +9,7 @@
 namespace weir::store {
 
 struct alignas(64) CounterCell {
-  std::atomic<uint64_t> decisions{0};
+  std::atomic<uint64_t> allowed{0};
   std::atomic<uint64_t> denials{0};
   std::atomic<uint64_t> refusals{0};
   std::atomic<uint64_t> overflow{0};

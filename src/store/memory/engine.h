@@ -39,9 +39,6 @@ using algorithm::Plan;
   return decision;
 }
 
-// No tick of any layout is longer.
-inline constexpr uint64_t kTickMaxNs = algorithm::CompactTicks::kTickNs;
-
 // How a slow step ended.
 enum class Step { kDone, kAgain };
 
@@ -77,7 +74,7 @@ struct Engine {
                                            uint64_t charged, Decision& out) noexcept {
     Describe(plan, state, now, out);
     out.outcome = Outcome::kAllowed;
-    out.charged = static_cast<uint32_t>(charged);
+    out.charged = static_cast<uint32_t>(std::min<uint64_t>(charged, ~uint32_t{0}));
     out.retry_after = Duration::zero();
   }
 
@@ -145,7 +142,8 @@ struct Engine {
     }
     const uint64_t used = Algo::Used(plan, state, now);
     Algo::Count(plan, state, cost);
-    const uint64_t counted = Algo::Used(plan, state, now) - used;
+    const uint64_t counted =
+        (Algo::Used(plan, state, now) - used + 1) >> algorithm::kUsedFractionBits;
     if (possible) {
       Deny(plan, state, now, cost, out);
     } else {
@@ -154,9 +152,8 @@ struct Engine {
       out.retry_after = Duration::zero();
       out.problem = Problem::kCostAboveBurst;
     }
-    // What went into a full state cannot be given back: it would take others' charges along. Used
-    // rounds up, hence the one less.
-    const uint64_t charged = counted >= cost ? cost : counted - std::min<uint64_t>(counted, 1);
+    // What went into a full state cannot be given back: it would take others' charges along.
+    const uint64_t charged = std::min(cost, counted);
     out.charged = static_cast<uint32_t>(std::min<uint64_t>(charged, ~uint32_t{0}));
     return true;
   }
@@ -199,9 +196,11 @@ struct Engine {
                           const Now& now) noexcept {
     if (binding.HasPredecessor(now_ns)) [[unlikely]] {
       Binding& before = *binding.predecessor;
-      const uint64_t used = before.ops->used(before, key_hash, phase, now_ns);
+      const uint64_t used = before.ops->used(before, key_hash, phase, now_ns, binding.since_ns);
       if (used != 0) {
-        return Algo::Seed(plan, now, used);
+        // What was owed at the change, from then on under this plan.
+        const Now since = Algo::At(plan, MomentFor(binding, binding.since_ns, phase));
+        return Algo::Load(plan, Algo::Save(plan, Algo::Seed(plan, since, used), since), now);
       }
     }
     return Algo::Fresh(plan, now, Algo::At(plan, MomentFor(binding, floor_ns, phase)));
@@ -273,7 +272,8 @@ struct Engine {
     Place victim;
     if (Search(store, table, plan, home, identity, reclaim_ns, found, victim)) {
       ProtectPath<Layout>(table, home, found.distance);
-      return Step::kAgain;
+      return ChargeFound(binding, table, found, identity, key_hash, phase, now_ns, request, out,
+                         store.clock.floor_ns());
     }
     WEIR_TEST_POINT(kFirstState);
     // Loaded after the last line was searched, hence not older than the floor that let the key be
@@ -284,7 +284,7 @@ struct Engine {
     const Moment moment = MomentFor(binding, now_ns, phase);
     const Now now = Algo::At(plan, moment);
     State state = FirstState(binding, plan, key_hash, phase, now_ns, floor_ns, now);
-    const uint64_t refunds = stripe.refunds_ns.load(std::memory_order_acquire);
+    const uint64_t refunds = table.RefundsOf(hash).load(std::memory_order_acquire);
     if (!Apply<false>(plan, state, now, request, out)) {
       Issue(binding, plan, state, now, key_hash, phase, refunds, out, request.receipt);
       return Step::kDone;
@@ -367,6 +367,17 @@ struct Engine {
     return false;
   }
 
+  // Beyond its home a key is charged without the stripe only if nobody can be installing it nearer
+  // at this moment: its path carries the current epoch's bits, which may have been set for another
+  // key, and its state is live, so that a search under the stripe must have found it.
+  static bool ChargeableUnlocked(const Binding& binding, uint64_t home, const Table& table,
+                                 uint64_t identity, const Place& place) noexcept {
+    return place.distance == 0 ||
+           (PathProtected<Layout>(table, home, place.distance) &&
+            !ExpiredAt(*binding.store, binding.plan(), identity, place.snapshot.value,
+                       binding.store->clock.floor_ns()));
+  }
+
   static void DecideScalar(Binding& binding, Table& table, uint64_t key_hash, uint64_t phase,
                            uint64_t now_ns, const Request& request, Decision& out) noexcept {
     const uint64_t hash = base::MixHash(key_hash, binding.salt);
@@ -375,7 +386,7 @@ struct Engine {
     for (;;) {
       Place place;
       if (Find(table, home, identity, place) &&
-          PathProtected<Layout>(table, home, place.distance)) {
+          ChargeableUnlocked(binding, home, table, identity, place)) {
         if (ChargeFound(binding, table, place, identity, key_hash, phase, now_ns, request, out) ==
             Step::kDone) {
           return;
@@ -386,13 +397,15 @@ struct Engine {
     }
   }
 
+  // `floor_ns` is given under the stripe lock: a state that has expired there starts from it, like
+  // that of a key without a slot.
   static Step ChargeFound(Binding& binding, Table& table, Place& place, uint64_t identity,
                           uint64_t key_hash, uint64_t phase, uint64_t now_ns,
-                          const Request& request, Decision& out) noexcept {
+                          const Request& request, Decision& out, uint64_t floor_ns = 0) noexcept {
     const Plan& plan = binding.plan();
     const Moment moment = MomentFor(binding, now_ns, phase);
     const Now now = Algo::At(plan, moment);
-    const Stripe& stripe = table.StripeOf(table.HomeOf(base::MixHash(key_hash, binding.salt)));
+    const uint64_t hash = base::MixHash(key_hash, binding.salt);
     for (;;) {
       if (Layout::IdentityAt(*place.line, place.slot, place.snapshot) != identity) {
         return Step::kAgain;
@@ -400,12 +413,18 @@ struct Engine {
       if (Layout::Generation(place.snapshot.value) != plan.generation && &plan != &binding.plan()) {
         return Step::kAgain;
       }
-      State state = LoadState(binding, plan, place.snapshot.value, moment, now);
+      State state =
+          floor_ns != 0 && ExpiredAt(*binding.store, plan, identity, place.snapshot.value, floor_ns)
+              ? Algo::Fresh(plan, now, Algo::At(plan, MomentFor(binding, floor_ns, phase)))
+              : LoadState(binding, plan, place.snapshot.value, moment, now);
       // Before the commit: a give-back that this receipt must know of is counted after it.
-      const uint64_t refunds = stripe.refunds_ns.load(std::memory_order_acquire);
+      const uint64_t refunds = table.RefundsOf(hash).load(std::memory_order_acquire);
       const bool write = Apply<false>(plan, state, now, request, out);
       if (write ? Layout::Commit(place.snapshot, plan.generation, Algo::Save(plan, state, now))
                 : Layout::StillCurrent(place.snapshot)) {
+        if (!Layout::StillOwned(*place.line, place.slot, identity)) {
+          return Step::kAgain;
+        }
         Issue(binding, plan, state, now, key_hash, phase, refunds, out, request.receipt);
         return Step::kDone;
       }
@@ -416,13 +435,16 @@ struct Engine {
     }
   }
 
-  static uint32_t GiveBack(Binding& binding, Receipt& receipt, uint64_t now_ns) noexcept {
+  // What is owed is reckoned as of the latest stamp that a charge of this key can have had by the
+  // time its state was read: a charge that came after the refilling of this one was not held back
+  // by it, and must not be moved forward.
+  static algorithm::Refund GiveBack(Binding& binding, Receipt& receipt, uint64_t now_ns) noexcept {
     const Receipt paid = receipt;
     receipt = Receipt{};
     // Another binding: the quota has become one of another kind since, and its states were made
     // from what was in use then; there is nothing left of this charge to point at.
     if (paid.charged == 0 || paid.binding >> 2 != binding.id) {
-      return 0;
+      return {};
     }
     Table& table = *binding.table;
     const uint64_t hash = base::MixHash(paid.hash, binding.salt);
@@ -430,22 +452,22 @@ struct Engine {
     const uint64_t identity = Layout::IdentityOf(hash, binding.id);
     const uint64_t phase = Algo::kUsesWindows ? paid.refunds : 0;
     Stripe& stripe = table.StripeOf(home);
-    uint64_t own_ns = 0;  // what failed attempts added to the stripe's counter
+    uint64_t own_ns = 0;  // what failed attempts added to the counter
     for (;;) {
+      // One at a time. Otherwise another give-back and a charge of the same size, between our load
+      // and our swap, would leave the same word but move this charge, and we would not know.
+      base::SpinLock unshared;
+      const base::SpinLockHolder lock(WEIR_MUTANT(kRefundUnlocked) ? unshared : stripe.lock);
       Place place;
       if (!Find(table, home, identity, place)) {
-        return 0;
+        return {};
       }
-      if (!PathProtected<Layout>(table, home, place.distance)) {
-        const base::SpinLockHolder lock(stripe.lock);
-        ProtectPath<Layout>(table, home, place.distance);
-        continue;
-      }
+      ProtectPath<Layout>(table, home, place.distance);
       const Plan& plan = binding.plan();
-      // Loaded after the state, so at least the floor at which the slot was taken: what is given
-      // back leaves a state after it (line.h).
-      const uint64_t floor_ns = WEIR_MUTANT(kRefundToNow) ? 0 : binding.store->clock.floor_ns();
-      const Moment moment = MomentFor(binding, std::max(now_ns, floor_ns + kTickMaxNs), phase);
+      const uint64_t as_of_ns = WEIR_MUTANT(kRefundToNow)
+                                    ? now_ns
+                                    : std::max(now_ns, binding.store->clock.LatestStampNs());
+      const Moment moment = MomentFor(binding, as_of_ns, phase);
       const Now now = Algo::At(plan, moment);
       uint64_t mark = paid.mark;
       const unsigned generation = paid.binding & 3U;
@@ -453,36 +475,37 @@ struct Engine {
         if constexpr (Algo::kMarkIsState) {
           mark = Algo::Save(plan, LoadOlder(binding, plan, generation, mark, moment), now);
         } else if (binding.PlanOf(generation).family != plan.family) {
-          return 0;
+          return {};
         }
       }
       State state = LoadState(binding, plan, place.snapshot.value, moment, now);
       // After the state was read: a give-back that it already shows has been counted by now.
-      const uint64_t counted = stripe.refunds_ns.load(std::memory_order_acquire);
-      const uint64_t moved_ns = Algo::kUsesWindows || WEIR_MUTANT(kRefundUncounted)
-                                    ? 0
-                                    : counted - own_ns - paid.refunds;
+      const uint64_t counted = table.RefundsOf(hash).load(std::memory_order_acquire);
+      const uint64_t moved_ns =
+          Algo::kUsesWindows || WEIR_MUTANT(kRefundUncounted) ? 0 : counted - own_ns - paid.refunds;
       const algorithm::Refund refund =
           Algo::GiveBack(plan, state, now, mark, paid.charged, moved_ns);
       if (!refund.changed) {
         if (Layout::StillCurrent(place.snapshot)) {
-          return 0;
+          return {};
         }
         continue;
       }
       // Before the commit, and anew for every attempt: receipts issued since the last one do not
       // know of it.
-      stripe.refunds_ns.fetch_add(refund.moved_ns, std::memory_order_acq_rel);
+      table.RefundsOf(hash).fetch_add(refund.moved_ns, std::memory_order_acq_rel);
       own_ns += refund.moved_ns;
       WEIR_TEST_POINT(kRefund);
       if (Layout::Commit(place.snapshot, plan.generation, Algo::Save(plan, state, now))) {
-        return refund.units;
+        return refund;
       }
     }
   }
 
-  static uint64_t Used(Binding& binding, uint64_t key_hash, uint64_t phase,
-                       uint64_t now_ns) noexcept {
+  // In use at `at_ns`, when this binding was replaced; nothing if all of it has come back by now,
+  // since then the slot might have been reclaimed or swept just as well.
+  static uint64_t Used(Binding& binding, uint64_t key_hash, uint64_t phase, uint64_t now_ns,
+                       uint64_t at_ns) noexcept {
     const Table& table = *binding.table;
     const uint64_t hash = base::MixHash(key_hash, binding.salt);
     const uint64_t identity = Layout::IdentityOf(hash, binding.id);
@@ -491,14 +514,20 @@ struct Engine {
       const Plan& plan = binding.plan();
       const Moment moment = MomentFor(binding, now_ns, phase);
       const Now now = Algo::At(plan, moment);
-      const State state = LoadState(binding, plan, place.snapshot.value, moment, now);
+      const Moment then = MomentFor(binding, at_ns, phase);
+      const uint64_t value = place.snapshot.value;
+      const uint64_t left = Algo::Used(plan, LoadState(binding, plan, value, moment, now), now);
+      const uint64_t used =
+          left == 0 ? 0
+                    : Algo::Used(plan, LoadState(binding, plan, value, then, Algo::At(plan, then)),
+                                 Algo::At(plan, then));
       if (Layout::StillCurrent(place.snapshot)) {
-        return Algo::Used(plan, state, now);
+        return used;
       }
     }
     if (binding.HasPredecessor(now_ns)) {
       Binding& before = *binding.predecessor;
-      return before.ops->used(before, key_hash, phase, now_ns);
+      return before.ops->used(before, key_hash, phase, now_ns, binding.since_ns);
     }
     return 0;
   }

@@ -24,7 +24,9 @@ namespace {
 struct Matcher {
   WEIR_TARGET static unsigned Words(const Line& line, uint64_t mask, uint64_t identity) noexcept {
     const auto* const words = reinterpret_cast<const __m256i*>(&line);
-    const __m256i wanted = _mm256_set1_epi64x(static_cast<int64_t>(identity));
+    // By way of a vector register: a broadcast from memory would cost a store and a load.
+    const __m256i wanted =
+        _mm256_broadcastq_epi64(_mm_cvtsi64_si128(static_cast<int64_t>(identity)));
     const __m256i masks = _mm256_set1_epi64x(static_cast<int64_t>(mask));
     const __m256i low = _mm256_and_si256(_mm256_load_si256(words), masks);
     const __m256i high = _mm256_and_si256(_mm256_load_si256(words + 1), masks);

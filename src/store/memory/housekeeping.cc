@@ -53,9 +53,9 @@ auto VisitWide(const Plan& plan, Visitor&& visit) {
   return visit(algorithm::FixedWindow{});
 }
 
-// Whether a slot with this state may be given to another key. Stricter than Expired for windows: one
-// that is still open is kept even if it is empty, because its next owner might give all of it back
-// and thereby bring back the very word that a slower thread has read under this one (line.h).
+// Whether a slot with this state may be given to another key. Stricter than Expired for windows:
+// one that is still open is kept even if it is empty, because its next owner might give all of it
+// back and thereby bring back the very word that a slower thread has read under this one (line.h).
 template <class Policy>
 bool Reclaimable(const Plan& plan, uint64_t payload, typename Policy::Now floor) noexcept {
   const bool open_counts = Policy::kUsesWindows && !WEIR_MUTANT(kEmptyIsExpired);
@@ -264,9 +264,11 @@ bool Housekeeping::Refresh(Wait wait) noexcept {
     mutex_.Lock();
   }
   const uint64_t source_ns = state_.clock.ReadSource();
-  // A source that was set back: no time has passed. Compared as a signed distance, since a large
-  // step back makes the unsigned reading wrap.
+  // Compared as a signed distance, since a large step back makes the unsigned reading wrap.
   const auto step = static_cast<int64_t>(source_ns - last_ns_);
+  if (step < 0) {
+    state_.clock.Rebase(static_cast<uint64_t>(-step));
+  }
   const uint64_t now_ns = step > 0 ? source_ns : last_ns_;
   ReadWall(now_ns);
   for (unsigned i = 0; i < sweep_count_; ++i) {
@@ -290,9 +292,9 @@ void Housekeeping::Work(Sweep& sweep, uint64_t now_ns, uint64_t elapsed_ns) {
   const uint64_t floor_ns = now_ns - skew_ns;
   const uint64_t lines = table.line_count();
   const uint64_t due = std::min(base::MulDivCeil(lines, elapsed_ns, PassPeriodNs(table)), lines);
-  // A stamp of the epoch before may lie two skews after its end, and what it wrote must have expired
-  // at the floor, one skew before the reading. Compared with the reading that is published already:
-  // whoever misses a key behind a cleared bit sees a floor at which the key had expired.
+  // A stamp of the epoch before may lie two skews after its end, and what it wrote must have
+  // expired at the floor, one skew before the reading. Compared with the reading that is published
+  // already: whoever misses a key behind a cleared bit sees a floor at which the key had expired.
   const uint64_t keep_ns = std::max(horizon_ns_, kHorizonMinNs) + 4 * skew_ns;
   const uint64_t published_ns = WEIR_MUTANT(kClearUnpublished) ? now_ns : last_ns_;
   for (uint64_t i = 0; i < due; ++i) {

@@ -73,36 +73,9 @@ TEST_P(Interleaving, AKeyReclaimedWhileItIsSearchedBeginsAtTheNewFloor) {
   EXPECT_EQ(SpentAtOneInstant(GetParam()), 2);
 }
 
-// A thread has read an expired state; its slot goes to another key, which gives all of it back.
-int SpentThroughAnothersSlot(int wide_percent) {
-  const Duration emission = milliseconds(10);
-  Bench bench(*Quota::TokenBucket(1, emission, 1), wide_percent);
-  const std::vector<std::string> keys = bench.probe.KeysAt(kHome, 2);
-  EXPECT_TRUE(bench.limiter.Check(keys[0]).allowed());
-  bench.Advance(milliseconds(100) + emission);
-  const Timestamp floor = bench.limiter.Now() - milliseconds(100);  // when the key is as new
-  int allowed = 0;
-  InterruptAt(TestPoint::kCommit, [&] {
-    Receipt receipt;
-    EXPECT_TRUE(
-        bench.limiter.Check(keys[1], CheckOptions{.now = floor, .receipt = &receipt}).allowed());
-    EXPECT_EQ(bench.probe.SlotsOf(keys[0]), 0U);
-    bench.limiter.GiveBack(receipt, floor);
-  });
-  allowed += static_cast<int>(bench.limiter.Check(keys[0], floor).allowed());
-  EXPECT_TRUE(Interrupted());
-  allowed += static_cast<int>(bench.limiter.Check(keys[0], floor).allowed());
-  return allowed;
-}
-
-TEST_P(Interleaving, AGiveBackNeverRestoresTheWordOfTheOwnerBefore) {
-  EXPECT_EQ(SpentThroughAnothersSlot(GetParam()), 1);
-  const Planted fault(Mutant::kRefundToNow);
-  // 8-byte words carry their owner, so there the word cannot come back.
-  EXPECT_EQ(SpentThroughAnothersSlot(GetParam()), GetParam() == 0 ? 1 : 2);
-}
-
-int SpentThroughAnothersWindow(const char* quota, bool sweep) {
+// A thread has read an empty window; its slot goes to another key, which gives all of it back.
+// Returns what that key then has left.
+uint32_t LeftByAnothersCharge(const char* quota, bool sweep) {
   Bench bench(*Quota::Parse(quota), 100);
   const std::vector<std::string> keys = bench.probe.KeysAt(kHome, 2);
   Receipt receipt;
@@ -111,24 +84,23 @@ int SpentThroughAnothersWindow(const char* quota, bool sweep) {
   if (sweep) {
     bench.Advance(seconds(250));
   }
-  int allowed = 0;
   InterruptAt(TestPoint::kCommit, [&] {
     EXPECT_TRUE(bench.limiter.Check(keys[1], CheckOptions{.receipt = &receipt}).allowed());
     EXPECT_EQ(bench.limiter.GiveBack(receipt), 1U);
   });
-  allowed += static_cast<int>(bench.limiter.Check(keys[0]).allowed());
+  EXPECT_TRUE(bench.limiter.Check(keys[0]).allowed());
   EXPECT_TRUE(Interrupted());
-  allowed += static_cast<int>(bench.limiter.Check(keys[0]).allowed());
-  return allowed;
+  EXPECT_FALSE(bench.limiter.Check(keys[0]).allowed());
+  return bench.limiter.Check(keys[1], 0).remaining;
 }
 
 TEST(WindowInterleaving, AnEmptyWindowThatIsOpenKeepsItsSlot) {
   for (const char* quota : {"1/min fixed-window", "1/min", "1/min fixed-window from first-hit"}) {
     SCOPED_TRACE(quota);
-    EXPECT_EQ(SpentThroughAnothersWindow(quota, false), 1);
-    EXPECT_EQ(SpentThroughAnothersWindow(quota, true), 1);
+    EXPECT_EQ(LeftByAnothersCharge(quota, false), 1U);
+    EXPECT_EQ(LeftByAnothersCharge(quota, true), 1U);
     const Planted fault(Mutant::kEmptyIsExpired);
-    EXPECT_EQ(SpentThroughAnothersWindow(quota, false), 2);
+    EXPECT_EQ(LeftByAnothersCharge(quota, false), 0U);
   }
 }
 
@@ -205,6 +177,24 @@ TEST_P(Interleaving, AReceiptKnowsOfGiveBacksAfterIt) {
   EXPECT_EQ(OwedAfterALateGiveBack(GetParam()), milliseconds(10));
   const Planted fault(Mutant::kRefundUncounted);
   EXPECT_EQ(OwedAfterALateGiveBack(GetParam()), milliseconds(5));
+}
+
+// A charge is given back with a stamp from before another one that it did not hold back.
+int SpentAfterAnOldGiveBack(int wide_percent) {
+  Bench bench(*Quota::TokenBucket(1, milliseconds(10), 1), wide_percent);
+  Receipt first;
+  const Timestamp begin = bench.limiter.Now();
+  EXPECT_TRUE(bench.limiter.Check("key", CheckOptions{.receipt = &first}).allowed());
+  bench.Advance(milliseconds(10));
+  int allowed = static_cast<int>(bench.limiter.Check("key").allowed());
+  bench.limiter.GiveBack(first, begin);
+  return allowed + static_cast<int>(bench.limiter.Check("key").allowed());
+}
+
+TEST_P(Interleaving, AnOldStampGivesBackNoMoreThanIsOwed) {
+  EXPECT_EQ(SpentAfterAnOldGiveBack(GetParam()), 1);
+  const Planted fault(Mutant::kRefundToNow);
+  EXPECT_EQ(SpentAfterAnOldGiveBack(GetParam()), 2);
 }
 
 TEST_P(Interleaving, AReceiptFromBeforeAReclaimTakesNothingFromTheKeysNextLife) {

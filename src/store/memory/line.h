@@ -78,6 +78,8 @@ struct CompactLayout {
   // Identity came with the state in one load.
   static bool StillCurrent(const Snapshot&) noexcept { return true; }
 
+  static bool StillOwned(Line&, unsigned, uint64_t) noexcept { return true; }
+
   // The linearisation point of a charge. Release publishes nothing but the word itself; acquire on
   // failure is for the same reason as in Read.
   static bool Commit(Snapshot& snapshot, unsigned generation, uint64_t payload) noexcept {
@@ -86,6 +88,16 @@ struct CompactLayout {
     WEIR_TEST_POINT(kCommit);
     return snapshot.word->compare_exchange_strong(
         snapshot.value, desired, std::memory_order_acq_rel, std::memory_order_acquire);
+  }
+
+  // One attempt, which tells nothing of the word that was there instead.
+  static bool CommitOnce(Snapshot snapshot, unsigned generation, uint64_t payload) noexcept {
+    const uint64_t desired =
+        (snapshot.value & ~kStateMask) | (uint64_t{generation} << kPayloadBits) | payload;
+    WEIR_TEST_POINT(kCommit);
+    uint64_t expected = snapshot.value;
+    return snapshot.word->compare_exchange_strong(expected, desired, std::memory_order_acq_rel,
+                                                  std::memory_order_relaxed);
   }
 
   // Takes a never-used or expired slot for another key, keeping the line's aux bit.
@@ -154,6 +166,14 @@ struct WideLayout {
     return snapshot.word->load(std::memory_order_acquire) == snapshot.value;
   }
 
+  // After a charge. A give-back can lower a state, so a thread that sleeps through an expiry could
+  // meet its word again under another key. That key then pays for nothing, and the charge is made
+  // once more where it belongs: stricter for one key, never looser for either.
+  static bool StillOwned(Line& line, unsigned slot, uint64_t identity) noexcept {
+    return (line.words[std::size_t{2} * slot].load(std::memory_order_acquire) & kIdentityMask) ==
+           identity;
+  }
+
   static bool Commit(Snapshot& snapshot, unsigned generation, uint64_t payload) noexcept {
     const uint64_t desired = (uint64_t{generation} << kPayloadBits) | payload;
     WEIR_TEST_POINT(kCommit);
@@ -167,6 +187,14 @@ struct WideLayout {
       snapshot.value = snapshot.word->load(std::memory_order_acquire);
     }
     return false;
+  }
+
+  static bool CommitOnce(Snapshot snapshot, unsigned generation, uint64_t payload) noexcept {
+    const uint64_t desired = (uint64_t{generation} << kPayloadBits) | payload;
+    WEIR_TEST_POINT(kCommit);
+    uint64_t expected = snapshot.value;
+    return snapshot.word->compare_exchange_strong(expected, desired, std::memory_order_acq_rel,
+                                                  std::memory_order_relaxed);
   }
 
   static bool Install(Line& line, unsigned slot, Snapshot& victim, uint64_t identity,

@@ -61,8 +61,8 @@ StoreStats MemoryStore::Stats() const {
   const store::Counters& counters = state_->counters;
   using Cell = store::CounterCell;
   StoreStats stats;
-  stats.decisions = counters.Sum(&Cell::decisions);
   stats.denials = counters.Sum(&Cell::denials);
+  stats.decisions = counters.Sum(&Cell::allowed) + stats.denials;
   stats.refusals = counters.Sum(&Cell::refusals);
   stats.overflow = counters.Sum(&Cell::overflow);
   stats.reclaims = counters.Sum(&Cell::reclaims);

@@ -111,18 +111,22 @@ void SharedState::Publish(Binding& binding, const Plan& plan) {
   binding.current.store(&published, std::memory_order_release);
 }
 
-bool SharedState::AdmitSlowly(uint64_t now_ns) noexcept {
+bool SharedState::AdmitSlowly(Timestamp now, uint64_t& now_ns) noexcept {
   if (clock.Tolerates(now_ns) && !housekeeping.Refresh(Housekeeping::Wait::kSkipIfBusy)) {
     return true;
   }
+  now_ns = clock.ToStore(now);
   if (!clock.Near(now_ns)) {
     housekeeping.Refresh(Housekeeping::Wait::kForOthers);
+    now_ns = clock.ToStore(now);
   }
   return clock.Near(now_ns);
 }
 
-uint64_t SharedState::ReadClockSlowly(uint64_t now_ns) noexcept {
-  return AdmitSlowly(now_ns) ? now_ns : clock.now_ns();
+uint64_t SharedState::ReadClockSlowly() noexcept {
+  const Timestamp now = clock.source().Now();
+  uint64_t now_ns = clock.ToStore(now);
+  return AdmitSlowly(now, now_ns) ? now_ns : clock.now_ns();
 }
 
 }  // namespace weir::store

@@ -45,20 +45,22 @@ struct SharedState {
   // Makes room for a quota; the error says which limit was met.
   Result<Binding*> Bind(const Quota& quota);
 
-  // True if `now_ns` is believable; brings the clock up to date first if it has to.
-  [[nodiscard]] bool Admit(uint64_t now_ns) noexcept {
-    return clock.Accepts(now_ns) || AdmitSlowly(now_ns);
+  // Turns a caller's stamp into store time; false if it is not believable. Brings the clock up to
+  // date first if it has to.
+  [[nodiscard]] bool Admit(Timestamp now, uint64_t& now_ns) noexcept {
+    now_ns = clock.ToStore(now);
+    return clock.Accepts(now_ns) || AdmitSlowly(now, now_ns);
   }
 
-  [[nodiscard]] bool AdmitSlowly(uint64_t now_ns) noexcept;
+  [[nodiscard]] bool AdmitSlowly(Timestamp now, uint64_t& now_ns) noexcept;
 
-  // Reads the clock. A clock that was set back stands still until it has caught up.
+  // Reads the clock. For one that was set back no time has passed.
   [[nodiscard]] uint64_t ReadClock() noexcept {
     const uint64_t now_ns = clock.ReadSource();
-    return clock.Accepts(now_ns) ? now_ns : ReadClockSlowly(now_ns);
+    return clock.Accepts(now_ns) ? now_ns : ReadClockSlowly();
   }
 
-  [[nodiscard]] uint64_t ReadClockSlowly(uint64_t now_ns) noexcept;
+  [[nodiscard]] uint64_t ReadClockSlowly() noexcept;
 
   // Bindings are never removed: a slot may name one for as long as the store lives. In chunks, so
   // that one can be looked up without a lock while others are added.

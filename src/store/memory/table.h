@@ -21,8 +21,6 @@ namespace weir::store {
 // Installs of keys that share a home line are serialised by its stripe.
 struct Stripe {
   base::SpinLock lock;
-  // Total given back to keys of this stripe; see GiveBack in engine.h.
-  std::atomic<uint64_t> refunds_ns{0};
 };
 
 class Table {
@@ -52,6 +50,12 @@ class Table {
     return stripes_[home & stripe_mask_];
   }
 
+  // Total given back to keys that share this counter; see GiveBack in engine.h. Keys share one by
+  // their hash, so that few of them do.
+  [[nodiscard]] std::atomic<uint64_t>& RefundsOf(uint64_t hash) const noexcept {
+    return refunds_ns_[hash & refund_mask_];
+  }
+
   // Relaxed: a thread that still uses the epoch before sets a bit that is kept for another horizon.
   [[nodiscard]] unsigned epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }
   void FlipEpoch() noexcept { epoch_.store(1 - epoch(), std::memory_order_relaxed); }
@@ -61,8 +65,10 @@ class Table {
   base::MappedMemory memory_;
   Line* lines_ = nullptr;
   Stripe* stripes_ = nullptr;
+  std::atomic<uint64_t>* refunds_ns_ = nullptr;
   uint64_t homes_ = 0;
   uint64_t stripe_mask_ = 0;
+  uint64_t refund_mask_ = 0;
   std::atomic<unsigned> epoch_{0};
 };
 

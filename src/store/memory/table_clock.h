@@ -6,6 +6,7 @@
 // floor it was accepted under, and state that has expired at the floor is as good as fresh for all.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -19,6 +20,7 @@ class TableClock {
   static constexpr uint64_t kStartNs = uint64_t{1} << 41;
   static constexpr Duration kMaxSkew = std::chrono::minutes(10);
   static constexpr Duration kMinSkew = std::chrono::milliseconds(1);
+  static constexpr uint64_t kLongestTickNs = 1000;
 
   TableClock(const Clock& source, Duration max_skew) noexcept;
 
@@ -26,10 +28,21 @@ class TableClock {
   [[nodiscard]] uint64_t max_skew_ns() const noexcept { return max_skew_ns_; }
 
   [[nodiscard]] uint64_t ToStore(Timestamp now) const noexcept {
-    return static_cast<uint64_t>(now.time_since_epoch().count()) - origin_ns_;
+    // Relaxed: the origin moves only when the source is set back, and then stands alone.
+    return static_cast<uint64_t>(now.time_since_epoch().count()) -
+           origin_ns_.load(std::memory_order_relaxed);
   }
 
   [[nodiscard]] uint64_t ReadSource() const noexcept { return ToStore(source_.Now()); }
+
+  // No stamp read from the source so far is later. After the floor by at least a tick of any state:
+  // what is written as of this instant differs from all that was reclaimed before (line.h).
+  [[nodiscard]] uint64_t LatestStampNs() const noexcept {
+    const uint64_t floor = floor_ns();
+    const auto ahead = static_cast<int64_t>(ReadSource() - floor);
+    return floor + static_cast<uint64_t>(std::clamp(ahead, static_cast<int64_t>(kLongestTickNs),
+                                                    static_cast<int64_t>(3 * max_skew_ns_)));
+  }
 
   // Acquire: a floor must not be older than the slot whose reclaim it allowed (see line.h).
   [[nodiscard]] uint64_t floor_ns() const noexcept {
@@ -54,6 +67,12 @@ class TableClock {
   // The last reading. Never goes back.
   [[nodiscard]] uint64_t now_ns() const noexcept { return floor_ns() + max_skew_ns_; }
 
+  // The source was set back by this much: no time has passed, and from here it goes on. Only under
+  // the housekeeping's mutex.
+  void Rebase(uint64_t back_ns) noexcept {
+    origin_ns_.fetch_sub(back_ns, std::memory_order_relaxed);
+  }
+
   // Only under the housekeeping's mutex. Release pairs with the acquire in floor_ns.
   void Publish(uint64_t now_ns) noexcept {
     floor_ns_.store(now_ns - max_skew_ns_, std::memory_order_release);
@@ -63,7 +82,7 @@ class TableClock {
   const Clock& source_;
   const uint64_t max_skew_ns_;
   const uint64_t accepted_span_ns_;
-  const uint64_t origin_ns_;  // modulo 2^64: may lie before the source's own zero
+  std::atomic<uint64_t> origin_ns_;  // modulo 2^64: may lie before the source's own zero
   std::atomic<uint64_t> floor_ns_;
 };
 

@@ -18,17 +18,13 @@ class TableProbe {
       : state_(store.state()), binding_(*state_.BindingOf(quota)) {}
 
   [[nodiscard]] Table& table() const { return *binding_.table; }
-  [[nodiscard]] bool compact() const {
-    return table().kind() == algorithm::SlotKind::kCompact;
-  }
+  [[nodiscard]] bool compact() const { return table().kind() == algorithm::SlotKind::kCompact; }
 
   [[nodiscard]] uint64_t HashOf(std::string_view key) const {
     return base::MixHash(base::HashKey(key, state_.secret), binding_.salt);
   }
 
-  [[nodiscard]] uint64_t HomeOf(std::string_view key) const {
-    return table().HomeOf(HashOf(key));
-  }
+  [[nodiscard]] uint64_t HomeOf(std::string_view key) const { return table().HomeOf(HashOf(key)); }
 
   static constexpr int kNowhere = -1;
 

@@ -248,7 +248,7 @@ TEST(Counters, LoseNothingHoweverManyThreadsCount) {
     thread.join();
   }
   EXPECT_EQ(counters.Sum(&CounterCell::denials), uint64_t{2} * kThreads * kEach);
-  EXPECT_EQ(counters.Sum(&CounterCell::decisions), 0U);
+  EXPECT_EQ(counters.Sum(&CounterCell::allowed), 0U);
 }
 
 TEST(Dispatch, AutoTakesTheBestThereIsAndMissingOnesAreRefused) {

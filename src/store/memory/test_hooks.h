@@ -1,6 +1,6 @@
 // Points at which a stress test may hold a thread up, and faults that it may plant to see that it
-// would find them. In the library both come to nothing; a test that defines WEIR_TEST_HOOKS compiles
-// these sources anew for itself.
+// would find them. In the library both come to nothing; a test that defines WEIR_TEST_HOOKS
+// compiles these sources anew for itself.
 #pragma once
 
 #if defined(WEIR_TEST_HOOKS)
@@ -26,15 +26,16 @@ enum class TestPoint {
 
 enum class Mutant {
   kNone,
-  kNoInsertLock,      // installs of one key are not serialised
-  kCallersClock,      // slots are reclaimed, and keys begin, by the caller's clock
+  kNoInsertLock,       // installs of one key are not serialised
+  kCallersClock,       // slots are reclaimed, and keys begin, by the caller's clock
   kFloorBeforeSearch,  // a fresh key begins at a floor that was read before it was missed
-  kIdentityFirst,     // wide: the id is read before the state
-  kRefundUncounted,   // receipts do not learn of other give-backs
-  kRefundToNow,       // a give-back may bring back a word that another key had
-  kEmptyIsExpired,    // an open window is reclaimed when all of it has been given back
-  kUnprotectedHit,    // a hit beyond home does not set the current epoch's bits
-  kClearUnpublished,  // overflow bits are cleared by a clock that nobody else has seen yet
+  kIdentityFirst,      // wide: the id is read before the state
+  kRefundUncounted,    // receipts do not learn of other give-backs
+  kRefundUnlocked,     // two give-backs to one key may overlap
+  kRefundToNow,        // what is owed is reckoned as of the caller's stamp
+  kEmptyIsExpired,     // an open window is reclaimed when all of it has been given back
+  kUnprotectedHit,     // a hit beyond home does not set the current epoch's bits
+  kClearUnpublished,   // overflow bits are cleared by a clock that nobody else has seen yet
 };
 
 extern std::atomic<Mutant> planted_mutant;

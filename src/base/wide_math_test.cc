@@ -1,0 +1,77 @@
+#include "base/wide_math.h"
+
+#include <gtest/gtest.h>
+
+#include "testing/random.h"
+
+namespace weir::base {
+namespace {
+
+using testing::Random;
+
+uint64_t AnyNumber(Random& random) {
+  switch (random.Below(4)) {
+    case 0:
+      return random.Scaled(1, kUint64Max);
+    case 1:
+      return kUint64Max - random.Below(4);
+    case 2:
+      return (uint64_t{1} << random.Below(64)) + random.Below(3) - 1;
+    default:
+      return random.Below(5);
+  }
+}
+
+TEST(WideMath, SaturatesInsteadOfWrapping) {
+  EXPECT_EQ(SaturatingAdd(1, 2), 3U);
+  EXPECT_EQ(SaturatingAdd(kUint64Max, 1), kUint64Max);
+  EXPECT_EQ(SaturatingMul(uint64_t{1} << 32, uint64_t{1} << 31), uint64_t{1} << 63);
+  EXPECT_EQ(SaturatingMul(uint64_t{1} << 32, uint64_t{1} << 32), kUint64Max);
+  EXPECT_EQ(MulDivFloor(kUint64Max, kUint64Max, 1), kUint64Max);
+  EXPECT_EQ(MulDivFloor(kUint64Max, 3, 3), kUint64Max);
+}
+
+TEST(WideMath, RoundsAsItSays) {
+  EXPECT_EQ(MulDivFloor(7, 3, 4), 5U);
+  EXPECT_EQ(MulDivCeil(7, 3, 4), 6U);
+  EXPECT_EQ(MulDivCeil(8, 3, 4), 6U);
+  EXPECT_EQ(MulDivCeil(0, 3, 4), 0U);
+}
+
+TEST(WideMath, CountsBits) {
+  EXPECT_EQ(BitsFor(0), 0U);
+  EXPECT_EQ(BitsFor(1), 1U);
+  EXPECT_EQ(BitsFor(255), 8U);
+  EXPECT_EQ(BitsFor(256), 9U);
+  EXPECT_EQ(LowBits(0), 0U);
+  EXPECT_EQ(LowBits(3), 7U);
+  EXPECT_EQ(LowBits(63), kUint64Max >> 1);
+  EXPECT_EQ(LowBits(64), kUint64Max);
+}
+
+TEST(Reciprocal, DividesLikeTheProcessorForAnyTwoNumbers) {
+  Random random(3);
+  for (int i = 0; i < 3'000'000; ++i) {
+    const uint64_t divisor = AnyNumber(random) | static_cast<uint64_t>(random.OneIn(3));
+    if (divisor == 0) {
+      continue;
+    }
+    const Reciprocal reciprocal(divisor);
+    const uint64_t n = random.OneIn(2) ? AnyNumber(random)
+                                       : AnyNumber(random) / divisor * divisor - random.Below(2);
+    ASSERT_EQ(reciprocal.Divide(n), n / divisor) << n << " / " << divisor;
+  }
+}
+
+TEST(Reciprocal, HoldsAtEveryEdge) {
+  for (const uint64_t divisor : {uint64_t{1}, uint64_t{2}, uint64_t{3}, uint64_t{1} << 63,
+                                 (uint64_t{1} << 63) + 1, kUint64Max - 1, kUint64Max}) {
+    for (const uint64_t n : {uint64_t{0}, uint64_t{1}, divisor - 1, divisor, divisor + 1,
+                             kUint64Max - 1, kUint64Max}) {
+      EXPECT_EQ(Reciprocal(divisor).Divide(n), n / divisor) << n << " / " << divisor;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir::base
