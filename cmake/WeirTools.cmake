@@ -8,9 +8,11 @@ if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(WEIR_CCACHE ccache)
   mark_as_advanced(WEIR_CCACHE)
   if(WEIR_CCACHE)
-    # Precompiled headers are cached only when ccache is told that their macros and times may vary.
+    # Precompiled headers are cached only when ccache is told that their macros may vary. It is not
+    # told to overlook headers that change during a compilation: whoever edits then would be served
+    # the wrong object for ever after.
     set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
-        CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+        CCACHE_SLOPPINESS=pch_defines,time_macros
         "${WEIR_CCACHE}")
   endif()
 endif()

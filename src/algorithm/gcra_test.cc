@@ -113,11 +113,13 @@ TEST(Gcra, AWideBucketOfAnOddRateNeverAdmitsTooMuch) {
   EXPECT_LE(retry * 7, kSecondNs + 7);
 }
 
-TEST(Gcra, UsedAndSeedCarryWholeUnits) {
+TEST(Gcra, UsedAndSeedCarryUnitsAndTheirFractions) {
   const Plan plan = PlanOf("10/s burst 10");
   const auto now = Bucket::At(plan, kStart);
-  EXPECT_EQ(Bucket::Used(plan, {300'000}, now), 3U);
-  EXPECT_EQ(Bucket::Seed(plan, now, 3).debt, 300'000U);
+  constexpr uint64_t kUnit = uint64_t{1} << kUsedFractionBits;
+  EXPECT_EQ(Bucket::Used(plan, {300'000}, now), 3 * kUnit);
+  EXPECT_EQ(Bucket::Used(plan, {250'000}, now), 5 * kUnit / 2);
+  EXPECT_EQ(Bucket::Seed(plan, now, 3 * kUnit).debt, 300'000U);
   EXPECT_EQ(Bucket::Seed(plan, now, ~uint64_t{0}).debt, plan.debt_max);
 }
 

@@ -47,6 +47,19 @@ bool NewGeneration(SharedState& shared, Binding& binding, Plan plan, uint64_t no
   return true;
 }
 
+// From when on a bucket of the new binding drains what was owed. 8-byte slots round stamps down, so
+// what is exactly due may have been granted a tick early before and may be seen a tick late from
+// now on: the instant is dated back by as much, and a raise never denies.
+uint64_t SeedInstant(const Plan& plan, uint64_t now_ns) {
+  if (plan.algorithm == Algorithm::kFixedWindow || plan.algorithm == Algorithm::kSlidingWindow ||
+      plan.algorithm == Algorithm::kCalendar) {
+    return now_ns;
+  }
+  constexpr uint64_t kTickNs = algorithm::CompactTicks::kTickNs;
+  const uint64_t rounded = now_ns - now_ns % kTickNs;
+  return plan.slot == algorithm::SlotKind::kCompact ? rounded - kTickNs : rounded;
+}
+
 }  // namespace
 
 Result<void> Limiter::Update(const Quota& quota) {
@@ -77,6 +90,7 @@ Result<void> Limiter::Update(const Quota& quota) {
   Binding& binding = **bound;
   binding.predecessor = &old;
   binding.since_ns = now_ns;
+  binding.seed_ns = SeedInstant(binding.plan(), now_ns);
   binding.needs_phase = binding.needs_phase || old.needs_phase;
   binding.predecessor_until_ns = now_ns + old.plan().horizon_ns + 2 * shared.clock.max_skew_ns();
   binding.predecessors = depth;

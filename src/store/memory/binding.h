@@ -67,6 +67,7 @@ struct Binding {
   Binding* predecessor = nullptr;
   uint64_t predecessor_until_ns = 0;
   uint64_t since_ns = 0;  // when it took over
+  uint64_t seed_ns = 0;   // from when on what was owed then counts here
   unsigned predecessors = 0;
 
   [[nodiscard]] const algorithm::Plan& plan() const noexcept {

@@ -199,7 +199,7 @@ struct Engine {
       const uint64_t used = before.ops->used(before, key_hash, phase, now_ns, binding.since_ns);
       if (used != 0) {
         // What was owed at the change, from then on under this plan.
-        const Now since = Algo::At(plan, MomentFor(binding, binding.since_ns, phase));
+        const Now since = Algo::At(plan, MomentFor(binding, binding.seed_ns, phase));
         return Algo::Load(plan, Algo::Save(plan, Algo::Seed(plan, since, used), since), now);
       }
     }

@@ -117,8 +117,8 @@ INSTANTIATE_TEST_SUITE_P(
                       WrapCase{"100/min fixed-window", hours(200), hours(4000)},
                       WrapCase{"4000000000/s fixed-window", seconds(100), hours(3)},
                       WrapCase{"100/min fixed-window from first-hit", minutes(61), hours(400)},
-                      WrapCase{"4000000000/s fixed-window from first-hit", minutes(7), hours(40)},
-                      WrapCase{"4000000000/s fixed-window from first-hit", hours(200),
+                      WrapCase{"1000000/s fixed-window from first-hit", minutes(7), hours(40)},
+                      WrapCase{"1000000/s fixed-window from first-hit", hours(200),
                                hours(4000)},
                       WrapCase{"100/min fixed-window from per-key", hours(200), hours(4000)},
                       WrapCase{"100/day calendar", hours(200), hours(4000)}));

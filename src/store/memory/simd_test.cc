@@ -106,8 +106,8 @@ void CompareAll(Simd simd, const char* name) {
     std::printf("not compared: this processor (or build) has no %s\n", name);
     return;
   }
-  Compare("3/s burst 5", 0, simd, 300'000);
-  Compare("3/s burst 5", 100, simd, 200'000);
+  Compare("2/s burst 5", 0, simd, 300'000);
+  Compare("2/s burst 5", 100, simd, 200'000);
   Compare("70/s burst 3", 100, simd, 100'000);
   Compare("gap 1s", 0, simd, 100'000);
   Compare("5/s", 100, simd, 100'000);

@@ -23,13 +23,13 @@ namespace weir::store {
 namespace {
 
 #if defined(__SANITIZE_THREAD__)
-constexpr int kSlower = 10;
+constexpr uint64_t kRounds = 6;
 #else
-constexpr int kSlower = 1;
+constexpr uint64_t kRounds = 60;
 #endif
 
 constexpr int kThreads = 4;
-constexpr int kOps = 12'000 / kSlower;
+constexpr int kOps = 12'000;
 constexpr Duration kEmission = std::chrono::microseconds(100);
 constexpr Duration kMaxSkew = std::chrono::milliseconds(1);
 
@@ -215,15 +215,15 @@ class Stress : public ::testing::TestWithParam<int> {};
 
 TEST_P(Stress, NothingIsAdmittedBeyondTheBucket) {
   Tally tally;
-  for (uint64_t seed = 1; seed <= 60 / kSlower; ++seed) {
+  for (uint64_t seed = 1; seed <= kRounds; ++seed) {
     Round(GetParam(), seed).Run(tally);
     ASSERT_EQ(tally.beyond, 0U) << "seed " << seed;
   }
   // It was worth the trouble only if threads met.
-  EXPECT_GT(tally.lost_races, 100U / kSlower);
-  EXPECT_GT(tally.reclaims, 1000U / kSlower);
-  EXPECT_GT(tally.given_back, 1000U / kSlower);
-  EXPECT_GT(tally.admitted, 10'000U / kSlower);
+  EXPECT_GT(tally.lost_races, 0U);
+  EXPECT_GT(tally.reclaims, 1000U);
+  EXPECT_GT(tally.given_back, 100U);
+  EXPECT_GT(tally.admitted, 10'000U);
   std::printf("admitted %llu, given back %llu, reclaims %llu, lost races %llu\n",
               static_cast<unsigned long long>(tally.admitted),
               static_cast<unsigned long long>(tally.given_back),

@@ -16,8 +16,9 @@ namespace weir::store {
 
 class TableClock {
  public:
-  // Store time starts well above 0, so that a stamp from before the start is still a positive one.
-  static constexpr uint64_t kStartNs = uint64_t{1} << 41;
+  // Store time starts well above 0, so that a stamp from before the start is still a positive one,
+  // and at a whole tick, so that whole microseconds of the source are whole ticks here.
+  static constexpr uint64_t kStartNs = 2'000'000'000'000;
   static constexpr Duration kMaxSkew = std::chrono::minutes(10);
   static constexpr Duration kMinSkew = std::chrono::milliseconds(1);
   static constexpr uint64_t kLongestTickNs = 1000;
