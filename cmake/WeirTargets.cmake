@@ -16,7 +16,10 @@ if(WEIR_WARNINGS)
   target_compile_options(weir_flags INTERFACE
     -Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
     $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
-    $<$<BOOL:${WEIR_WERROR}>:-Werror>)
+    $<$<BOOL:${WEIR_WERROR}>:-Werror>
+    # GCC 12 raises these wrongly inside an inlined std::string; clang and ASan are the judges.
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-error=array-bounds;-Wno-error=restrict>
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-error=stringop-overflow;-Wno-error=stringop-overread>)
 endif()
 
 set_property(GLOBAL PROPERTY WEIR_LAYERS "")

@@ -1,4 +1,5 @@
-// Any sequence of calls on a limiter: no crash, and each answer agrees with what the key had before.
+// Any sequence of calls on a limiter: no crash, and each answer agrees with what the key had
+// before.
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -144,8 +145,7 @@ class Session {
     const Decision after = limiter_->Check(key, 0);
     if (decision.allowed()) {
       Require(decision.problem == Problem::kNone && decision.retry_after == Duration::zero());
-      Require(decision.basis != weir::Basis::kStore || gap ||
-              decision.charged <= before.remaining);
+      Require(decision.basis != weir::Basis::kStore || gap || decision.charged <= before.remaining);
     } else if (decision.outcome == Outcome::kDenied && decision.problem == Problem::kNone) {
       Require(decision.retry_after > Duration::zero());
       Require(mode == ChargeMode::kCountAlways || decision.charged == 0);

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """clang-tidy over a compilation database, in parallel, remembering what was clean.
 
-usage: run_tidy.py build-folder cache-folder [file...]
+usage: run_tidy.py build-folder cache-folder [--all | file...]
 
-A file is checked again when it, a header of ours that it reaches, its compile command, .clang-tidy
+Checks what is shipped; tests, fuzz targets and benchmarks only with --all or by name, because
+clang-tidy takes longer for one of them than its compiler and its run together. A file is checked again when it, a header of ours that it reaches, its compile command, .clang-tidy
 or clang-tidy itself has changed. Without files: all of the database that belong to the tree.
 """
 
@@ -20,6 +21,7 @@ from pathlib import Path
 import tree
 
 TIDY = os.environ.get("CLANG_TIDY", "clang-tidy-19")
+SHIPPED = ("src", "apps", "examples")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
@@ -74,7 +76,8 @@ def main():
         sys.exit(__doc__)
     root = Path(__file__).resolve().parent.parent
     build, cache = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-    wanted = {Path(name).resolve() for name in sys.argv[3:]}
+    every = "--all" in sys.argv[3:]
+    wanted = {Path(name).resolve() for name in sys.argv[3:] if name != "--all"}
     cache.mkdir(parents=True, exist_ok=True)
     version = subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout
     common = version + (root / ".clang-tidy").read_bytes()
@@ -83,7 +86,9 @@ def main():
     work = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = (Path(entry["directory"]) / entry["file"]).resolve()
-        if path in tracked and (not wanted or path in wanted):
+        shipped = path.relative_to(root).parts[0] in SHIPPED if path in tracked else False
+        shipped = shipped and not path.stem.endswith("_test") and "testing" not in path.parts
+        if path in tracked and (path in wanted if wanted else every or shipped):
             work[path] = cache / fingerprint(entry, path, closure, common)
     stale = {path: mark for path, mark in work.items() if not mark.exists()}
     print(f"clang-tidy: {len(work)} files, {len(stale)} to check", flush=True)

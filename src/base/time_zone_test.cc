@@ -1,4 +1,3 @@
-#include "base/spelling.h"
 #include "base/time_zone.h"
 
 #include <time.h>
@@ -20,6 +19,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "base/spelling.h"
 
 namespace weir::base {
 namespace {

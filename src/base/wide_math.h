@@ -55,6 +55,7 @@ class Reciprocal {
   constexpr Reciprocal() = default;
   // REQUIRES: divisor > 0.
   constexpr explicit Reciprocal(uint64_t divisor)
+      // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): required above.
       : divisor_(divisor), multiplier_(kUint64Max / divisor) {}
 
   [[nodiscard]] constexpr uint64_t Divide(uint64_t n) const noexcept {

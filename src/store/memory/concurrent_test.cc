@@ -1,7 +1,5 @@
 // Everything at once from many threads; clean under the thread sanitizer, and never more admitted
 // than the quota allows.
-#include <gtest/gtest.h>
-
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -11,6 +9,8 @@
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "weir/limiter.h"
 
@@ -162,8 +162,8 @@ TEST_P(Concurrent, GiveBacksReturnWhatWasPaidAndNoMore) {
       }
       const size_t key = bits / 2 % net.size();
       Receipt receipt;
-      const Decision decision = limiter.Check(
-          "key" + std::to_string(key), CheckOptions{.cost = 1, .receipt = &receipt});
+      const Decision decision =
+          limiter.Check("key" + std::to_string(key), CheckOptions{.cost = 1, .receipt = &receipt});
       if (decision.allowed()) {
         net[key] += 1;
         held.emplace_back(key, receipt);
@@ -181,8 +181,7 @@ TEST_P(Concurrent, GiveBacksReturnWhatWasPaidAndNoMore) {
 
 INSTANTIATE_TEST_SUITE_P(Quotas, Concurrent,
                          ::testing::Values("100/h burst 50", "7/h burst 50", "50/h",
-                                           "50/h fixed-window",
-                                           "50/h fixed-window from first-hit",
+                                           "50/h fixed-window", "50/h fixed-window from first-hit",
                                            "50/h fixed-window from per-key", "50/month"));
 
 TEST(ConcurrentStore, EverythingAtOnceWhileTimeMoves) {
@@ -215,7 +214,9 @@ TEST(ConcurrentStore, EverythingAtOnceWhileTimeMoves) {
     }
     if (self > kThreads) {  // threads that come and go
       for (int i = 0; i < kOps / 100; ++i) {
-        std::thread([&] { (void)windows.Check("guest" + std::to_string(Next(random) % 50)); }).join();
+        std::thread([&] {
+          (void)windows.Check("guest" + std::to_string(Next(random) % 50));
+        }).join();
       }
       return;
     }

@@ -456,8 +456,7 @@ struct Engine {
     for (;;) {
       // One at a time. Otherwise another give-back and a charge of the same size, between our load
       // and our swap, would leave the same word but move this charge, and we would not know.
-      base::SpinLock unshared;
-      const base::SpinLockHolder lock(WEIR_MUTANT(kRefundUnlocked) ? unshared : stripe.lock);
+      const base::SpinLockHolder lock(stripe.lock);
       Place place;
       if (!Find(table, home, identity, place)) {
         return {};

@@ -35,7 +35,7 @@ struct Matcher {
 
   // Ids are the even words; bits 0, 2, 4, 6 become 0, 1, 2, 3.
   WEIR_TARGET static unsigned Wide(const Line& line, uint64_t identity) noexcept {
-    return static_cast<unsigned>(_pext_u32(Words(line, WideLayout::kIdentityMask, identity), 0x55));
+    return _pext_u32(Words(line, WideLayout::kIdentityMask, identity), 0x55);
   }
 };
 

@@ -235,6 +235,8 @@ struct Hot {
 
 }  // namespace
 
+// Not a header to be shared: each engine_<isa>.cc has this once, in a namespace of its own.
+// NOLINTNEXTLINE(misc-definitions-in-headers)
 const EngineOps& Ops(const algorithm::Plan& plan) noexcept {
   using algorithm::CompactTicks;
   using algorithm::WideTicks;

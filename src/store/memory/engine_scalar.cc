@@ -30,7 +30,7 @@ struct Matcher {
   static unsigned Wide(const Line& line, uint64_t identity) noexcept {
     unsigned matches = 0;
     for (unsigned i = 0; i < WideLayout::kSlots; ++i) {
-      const uint64_t word = line.words[2 * i].load(std::memory_order_relaxed);
+      const uint64_t word = line.words[std::size_t{2} * i].load(std::memory_order_relaxed);
       matches |= static_cast<unsigned>((word & WideLayout::kIdentityMask) == identity) << i;
     }
     return matches;

@@ -1,12 +1,12 @@
 // A table full of live keys: never silently unlimited, never closed to everybody, and nobody who is
 // in it pays for it.
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "weir/limiter.h"
 

@@ -62,7 +62,7 @@ class Housekeeping {
   };
 
   void Work(Sweep& sweep, uint64_t now_ns, uint64_t elapsed_ns) WEIR_REQUIRES(mutex_);
-  uint64_t PassPeriodNs(const Table& table) const WEIR_REQUIRES(mutex_);
+  [[nodiscard]] uint64_t PassPeriodNs(const Table& table) const WEIR_REQUIRES(mutex_);
   void ReadWall(uint64_t now_ns) noexcept;
 
   static constexpr unsigned kTablesMax = 4;

@@ -1,11 +1,11 @@
 // Single schedules that would break the protocol if it left something out. Each is played once with
 // the fault planted, where it must do harm, and once without, where it must not.
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "weir/limiter.h"
 
@@ -104,12 +104,32 @@ TEST(WindowInterleaving, AnEmptyWindowThatIsOpenKeepsItsSlot) {
   }
 }
 
+// Between its two loads of a slot, the slot goes to another key, which spends all it has.
+bool DeniedByAnothersDebt() {
+  Bench bench(*Quota::TokenBucket(1, milliseconds(10), 1), 100);
+  const std::vector<std::string> keys = bench.probe.KeysAt(kHome, 2);
+  EXPECT_TRUE(bench.limiter.Check(keys[0]).allowed());
+  bench.Advance(milliseconds(200));
+  InterruptAt(TestPoint::kRead, [&] {
+    EXPECT_TRUE(bench.limiter.Check(keys[1]).allowed());
+    EXPECT_EQ(bench.probe.SlotsOf(keys[0]), 0U);
+  });
+  const bool denied = !bench.limiter.Check(keys[0]).allowed();
+  EXPECT_TRUE(Interrupted());
+  return denied;
+}
+
+TEST(WideInterleaving, TheIdentityIsReadAfterTheState) {
+  EXPECT_FALSE(DeniedByAnothersDebt());
+  const Planted fault(Mutant::kIdentityFirst);
+  EXPECT_TRUE(DeniedByAnothersDebt());
+}
+
 // The sweeper comes to the bits of the epoch before while a thread whose stamp was accepted before
 // the clock jumped looks for a key behind them.
 bool SpentBehindAClearedBit(int wide_percent) {
   Bench bench(*Quota::TokenBucket(1, seconds(1), 30), wide_percent);
-  const std::vector<std::string> keys =
-      bench.probe.KeysAt(kHome, bench.probe.compact() ? 9 : 5);
+  const std::vector<std::string> keys = bench.probe.KeysAt(kHome, bench.probe.compact() ? 9 : 5);
   const std::string& key = keys.back();
   for (const std::string& each : keys) {
     EXPECT_TRUE(bench.limiter.Check(each, 30).allowed());
@@ -122,7 +142,8 @@ bool SpentBehindAClearedBit(int wide_percent) {
   }
   const Timestamp stamp = bench.limiter.Now();
   bool allowed = false;
-  InterruptAt(TestPoint::kCleared, [&] { allowed = bench.limiter.Check(key, stamp, 30).allowed(); });
+  InterruptAt(TestPoint::kCleared,
+              [&] { allowed = bench.limiter.Check(key, stamp, 30).allowed(); });
   bench.Advance(seconds(70));
   InterruptAt(TestPoint::kCleared, nullptr);
   return allowed;
@@ -137,8 +158,7 @@ TEST_P(Interleaving, BitsAreClearedOnlyWhenAllCanSeeThatTheKeysBehindThemExpired
 // A key beyond its home that is never idle, through many epochs.
 bool LosesAKeyThatIsHit(int wide_percent) {
   Bench bench(*Quota::TokenBucket(1, seconds(1), 5), wide_percent);
-  const std::vector<std::string> keys =
-      bench.probe.KeysAt(kHome, bench.probe.compact() ? 9 : 5);
+  const std::vector<std::string> keys = bench.probe.KeysAt(kHome, bench.probe.compact() ? 9 : 5);
   for (const std::string& each : keys) {
     EXPECT_TRUE(bench.limiter.Check(each, 5).allowed());
   }
@@ -212,6 +232,23 @@ TEST_P(Interleaving, AReceiptFromBeforeAReclaimTakesNothingFromTheKeysNextLife) 
   ASSERT_TRUE(bench.limiter.Check(keys[0], floor).allowed());
   EXPECT_EQ(bench.limiter.GiveBack(second, floor), 0U);
   EXPECT_EQ(bench.limiter.Check(keys[0], floor, 0).reset_after, milliseconds(10));
+}
+
+// Count-always fills a state up and the rest is forgotten. Given back in full, it would take along
+// what others were charged.
+TEST(CountAlways, WhatAFullStateForgotIsNotGivenBack) {
+  for (const char* text : {"10/h burst 10", "10/h", "10/h fixed-window",
+                           "10/h fixed-window from first-hit", "gap 1h"}) {
+    SCOPED_TRACE(text);
+    Bench bench(*Quota::Parse(text), 50);
+    ASSERT_TRUE(bench.limiter.Check("key", bench.limiter.quota().burst()).allowed());
+    Receipt receipt;
+    const Decision decision = bench.limiter.Check(
+        "key", CheckOptions{.cost = 100, .mode = ChargeMode::kCountAlways, .receipt = &receipt});
+    EXPECT_FALSE(decision.allowed());
+    EXPECT_LE(bench.limiter.GiveBack(receipt), 22U);
+    EXPECT_FALSE(bench.limiter.Check("key").allowed());
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Interleaving, ::testing::Values(0, 100),

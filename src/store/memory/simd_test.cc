@@ -1,12 +1,12 @@
 // Every instruction set decides alike and leaves the same table behind, word for word.
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "weir/limiter.h"
 
@@ -116,9 +116,13 @@ void CompareAll(Simd simd, const char* name) {
   Compare("5/s fixed-window from per-key", 100, simd, 50'000);
 }
 
-TEST(Simd, Avx2DecidesAsThePlainCodeDoes) { CompareAll(Simd::kAvx2, "AVX2"); }
+TEST(Simd, Avx2DecidesAsThePlainCodeDoes) {
+  CompareAll(Simd::kAvx2, "AVX2");
+}
 
-TEST(Simd, Avx512DecidesAsThePlainCodeDoes) { CompareAll(Simd::kAvx512, "AVX-512"); }
+TEST(Simd, Avx512DecidesAsThePlainCodeDoes) {
+  CompareAll(Simd::kAvx512, "AVX-512");
+}
 
 }  // namespace
 }  // namespace weir::store

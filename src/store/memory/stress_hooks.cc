@@ -25,7 +25,8 @@ void Delay() {
   for (uint64_t i = 0; i < bits / 64 % 128; ++i) {
     base::CpuRelax();
   }
-  if (bits >> 16 & 1U) {
+  // Rarely: on a busy machine it takes milliseconds to get the processor back.
+  if ((bits >> 16) % 16 == 0) {
     sched_yield();
   }
 }
@@ -47,7 +48,9 @@ void DelayThisThread(uint64_t seed) {
 
 void ReachTestPoint(TestPoint point) noexcept {
   if (interruption && point == interrupted_point) {
+    const uint64_t identity = early_identity;
     std::exchange(interruption, nullptr)();
+    early_identity = identity;
   }
   if (delay_state != 0) {
     Delay();

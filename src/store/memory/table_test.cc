@@ -1,8 +1,6 @@
 // The parts of the table by themselves: words, lines, stripes, clock, counters, memory, dispatch.
 #include "store/memory/table.h"
 
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <cstring>
 #include <limits>
@@ -10,6 +8,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "weir/limiter.h"
 
@@ -79,7 +79,8 @@ TEST(WideSlot, IsTakenWithItsOverflowBitAndReadTogether) {
   EXPECT_TRUE(WideLayout::StillCurrent(snapshot));
   line.words[3] = 1;
   EXPECT_FALSE(WideLayout::StillCurrent(snapshot));
-  EXPECT_FALSE(WideLayout::Install(line, 1, snapshot, identity, 0, 7)) << "no longer as it was read";
+  EXPECT_FALSE(WideLayout::Install(line, 1, snapshot, identity, 0, 7))
+      << "no longer as it was read";
 }
 
 TEST(Table, HomesSpreadOverAllLinesButTheLastFifteen) {
@@ -125,7 +126,8 @@ TEST(MappedMemory, IsZeroedAlignedAndMovable) {
     base::MappedMemory memory(bytes, base::MappedMemory::Pages::kHuge);
     ASSERT_NE(memory.data(), nullptr);
     EXPECT_EQ(memory.size(), bytes);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory.data()) % (bytes >= (2 << 20) ? 2 << 20 : 4096), 0U);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory.data()) % (bytes >= (2 << 20) ? 2 << 20 : 4096),
+              0U);
     const auto* const chars = static_cast<char*>(memory.data());
     for (size_t i = 0; i < bytes; i += 509) {
       ASSERT_EQ(chars[i], 0);

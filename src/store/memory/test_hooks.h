@@ -31,7 +31,6 @@ enum class Mutant {
   kFloorBeforeSearch,  // a fresh key begins at a floor that was read before it was missed
   kIdentityFirst,      // wide: the id is read before the state
   kRefundUncounted,    // receipts do not learn of other give-backs
-  kRefundUnlocked,     // two give-backs to one key may overlap
   kRefundToNow,        // what is owed is reckoned as of the caller's stamp
   kEmptyIsExpired,     // an open window is reclaimed when all of it has been given back
   kUnprotectedHit,     // a hit beyond home does not set the current epoch's bits
