@@ -4,8 +4,9 @@
 usage: run_tidy.py build-folder cache-folder [--all | file...]
 
 Checks what is shipped; tests, fuzz targets and benchmarks only with --all or by name, because
-clang-tidy takes longer for one of them than its compiler and its run together. A file is checked again when it, a header of ours that it reaches, its compile command, .clang-tidy
-or clang-tidy itself has changed. Without files: all of the database that belong to the tree.
+clang-tidy takes longer for one of them than its compiler and its run together. A file is checked
+again when it, a header of ours that it reaches, its compile command, .clang-tidy or clang-tidy
+itself has changed.
 """
 
 import concurrent.futures
