@@ -230,7 +230,7 @@ TEST_P(Stress, NothingIsAdmittedBeyondTheBucket) {
               static_cast<unsigned long long>(tally.lost_races));
 }
 
-void ExpectCaught(Mutant mutant, int wide_percent, uint64_t rounds) {
+[[maybe_unused]] void ExpectCaught(Mutant mutant, int wide_percent, uint64_t rounds) {
   const Planted fault(mutant);
   Tally tally;
   for (uint64_t seed = 1; seed <= rounds; ++seed) {
