@@ -532,7 +532,8 @@ TEST(Vectors, ThrottleRepliesOfRedisCell) {
 }
 
 TEST(Vectors, FixedWindowCountersOurOwn) {
-  for (const json& test : json::parse(kOwnCounter)["cases"]) {
+  const json own = json::parse(kOwnCounter);
+  for (const json& test : own["cases"]) {
     RunCounterCase(test);
   }
 }
