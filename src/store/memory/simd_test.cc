@@ -50,7 +50,6 @@ void Compare(const char* text, int wide_percent, Simd simd, int operations) {
     keys.push_back("some key of twenty b" + std::to_string(i));
   }
   uint64_t random = 7;
-  uint64_t overflowing = 0;
   std::vector<std::string_view> batch;
   std::vector<Decision> plain_decisions(64);
   std::vector<Decision> wider_decisions(64);
@@ -87,7 +86,6 @@ void Compare(const char* text, int wide_percent, Simd simd, int operations) {
       b = wider.limiter.Check(key, cost);
     }
     ASSERT_TRUE(Same(a, b)) << done;
-    overflowing += static_cast<uint64_t>(a.basis != Basis::kStore);
     ++done;
   }
   const TableProbe plain_table(*plain.limiter.store());
