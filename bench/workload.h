@@ -62,11 +62,20 @@ inline void MakeKey(uint64_t id, char* text) {
 
 class KeyChunk {
  public:
+  // The views stay where they are, as those into a socket's buffer do; only the text changes.
+  KeyChunk() {
+    for (size_t i = 0; i < kChunk; ++i) {
+      views_[i] = std::string_view(text_[i].data(), kKeyBytes);
+    }
+  }
+
+  KeyChunk(const KeyChunk&) = delete;
+  KeyChunk& operator=(const KeyChunk&) = delete;
+
   template <class IdOf>
   std::span<const std::string_view> Make(size_t count, IdOf id_of) {
     for (size_t i = 0; i < count; ++i) {
       MakeKey(id_of(i), text_[i].data());
-      views_[i] = std::string_view(text_[i].data(), kKeyBytes);
     }
     return {views_.data(), count};
   }

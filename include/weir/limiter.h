@@ -41,9 +41,21 @@ class Limiter {
   ~Limiter();
 
   // Reads the clock.
-  Decision Check(std::string_view key, Cost cost = 1) noexcept;
+  Decision Check(std::string_view key, Cost cost = 1) noexcept {
+    Decision decision;
+    if (!TryCheck(key, cost.units, decision)) [[unlikely]] {
+      CheckSlowly(key, cost.units, decision);
+    }
+    return decision;
+  }
   // Does not: for callers that have the time already, or decide many requests at one instant.
-  Decision Check(std::string_view key, Timestamp now, Cost cost = 1) noexcept;
+  Decision Check(std::string_view key, Timestamp now, Cost cost = 1) noexcept {
+    Decision decision;
+    if (!TryCheck(key, now, cost.units, decision)) [[unlikely]] {
+      CheckSlowly(key, now, cost.units, decision);
+    }
+    return decision;
+  }
   Decision Check(std::string_view key, const CheckOptions& options) noexcept;
 
   // Decides keys[i] into decisions[i], in order, as Check would one after the other, with one
@@ -78,6 +90,13 @@ class Limiter {
 
  private:
   explicit Limiter(std::unique_ptr<State> state);
+
+  // The short way, for the common case. False: nothing has happened, go the long way. Two calls so
+  // that the short one need not remember what it was asked (docs/decisions/0014).
+  bool TryCheck(std::string_view key, uint64_t cost, Decision& decision) noexcept;
+  bool TryCheck(std::string_view key, Timestamp now, uint64_t cost, Decision& decision) noexcept;
+  void CheckSlowly(std::string_view key, uint64_t cost, Decision& decision) noexcept;
+  void CheckSlowly(std::string_view key, Timestamp now, uint64_t cost, Decision& decision) noexcept;
 
   std::unique_ptr<State> state_;
 };

@@ -35,10 +35,11 @@ struct Gcra {
   }
 
   // The clock of the payload wraps; less than half a wrap ahead of now is a debt, more is the past.
-  // The sweeper sees to it that no state gets older than that.
+  // The sweeper sees to it that no state gets older than that. Bits above the payload are ignored.
   static State Load(const Plan&, uint64_t payload, Now now) noexcept {
-    const uint64_t ahead = (payload - now.tick) & kMask;
-    return {ahead < kHalf ? ahead : 0};
+    constexpr unsigned kUnused = 64 - Ticks::kPayloadBits;
+    const auto ahead = static_cast<int64_t>((payload - now.tick) << kUnused);
+    return {static_cast<uint64_t>(ahead > 0 ? ahead : 0) >> kUnused};
   }
 
   static uint64_t Save(const Plan&, State state, Now now) noexcept {
@@ -66,7 +67,7 @@ struct Gcra {
   }
 
   static uint64_t Available(const Plan& plan, State state, Now) noexcept {
-    return state.debt >= plan.tolerance ? 0 : plan.per_emission.Divide(plan.tolerance - state.debt);
+    return state.debt > plan.tolerance ? 0 : plan.per_emission.Divide(plan.tolerance - state.debt);
   }
 
   // Overdraft is remembered up to debt_max.

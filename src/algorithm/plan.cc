@@ -48,7 +48,7 @@ void SetBucket(Plan& plan, uint64_t emission) {
   plan.emission = emission;
   plan.tolerance = emission * plan.burst;
   plan.debt_max = 2 * plan.tolerance;
-  plan.per_emission = base::Reciprocal(emission);
+  plan.per_emission = base::NarrowReciprocal(emission);
 }
 
 Result<Plan> CompileWideBucket(const Quota& quota, Plan plan) {

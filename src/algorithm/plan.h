@@ -43,11 +43,13 @@ struct Plan {
   uint32_t burst = 0;      // the most units at once on a fresh key; shown as the limit
   uint32_t limit = 0;
 
+  uint64_t generation_mark = 0;  // the generation where a state has it, set when published
+
   // Buckets and gaps, in ticks.
   uint64_t emission = 0;   // time one unit takes to refill (GCRA's T)
   uint64_t tolerance = 0;  // burst * emission: how far ahead of schedule a key may run
   uint64_t debt_max = 0;   // how much overdraft is remembered
-  base::Reciprocal per_emission;
+  base::NarrowReciprocal per_emission;
 
   // Windows.
   uint64_t window_ns = 0;
@@ -74,8 +76,17 @@ struct CompactTicks {
   static constexpr SlotKind kSlot = SlotKind::kCompact;
   static constexpr unsigned kPayloadBits = 38;
   static constexpr uint64_t kTickNs = 1000;
+  // ns / 1000 as (ns * kPerTick) >> 73. Rounding kPerTick up makes that too large by less than
+  // ns * 1000 / 2^73 thousandths, which reaches the next integer for no ns below 2^63.
+  static constexpr unsigned kPerTickShift = 9;
+  static constexpr auto kPerTick =
+      static_cast<uint64_t>(((base::Uint128{1} << (64 + kPerTickShift)) + kTickNs - 1) / kTickNs);
 
-  static constexpr uint64_t FromNs(const Plan&, uint64_t ns) noexcept { return ns / kTickNs; }
+  // REQUIRES: ns < 2^63, as all stamps are. Shorter than the compiler's division, which is not
+  // told.
+  static constexpr uint64_t FromNs(const Plan&, uint64_t ns) noexcept {
+    return base::MulHigh(ns, kPerTick) >> kPerTickShift;
+  }
   static constexpr uint64_t ToNs(const Plan&, uint64_t ticks) noexcept { return ticks * kTickNs; }
   static constexpr uint64_t FromNsUp(const Plan&, uint64_t ns) noexcept {
     return (ns + kTickNs - 1) / kTickNs;

@@ -25,13 +25,94 @@ struct HashSecret {
 // The process's secret, drawn from the kernel at first use.
 [[nodiscard]] const HashSecret& ProcessSecret() noexcept;
 
-// XXH3_64bits_withSecret, with the branch for the usual length of a key inlined into the caller:
-// the call and its dispatch cost as much as hashing twenty bytes.
-[[nodiscard]] [[gnu::always_inline]] inline uint64_t HashKey(std::string_view key,
-                                                             const HashSecret& secret) noexcept {
-  if (key.size() > 16 && key.size() <= 128) [[likely]] {
-    return XXH3_len_17to128_64b(reinterpret_cast<const xxh_u8*>(key.data()), key.size(),
-                                secret.bytes, HashSecret::kBytes, 0);
+// Has a value worked out here and no later, so that what it is made from need not be kept in
+// registers: where they are few, that is worth more than the freedom to put it off.
+template <class T>
+[[gnu::always_inline]] inline void WorkOut(T& value) noexcept {
+  asm volatile("" : "+r"(value));
+}
+
+[[nodiscard]] inline uint64_t ReadWord(const void* at) noexcept {
+  uint64_t word = 0;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+// A key of 17 to 32 bytes, as most are: its first and its last 16 bytes, which overlap, are all of
+// it. Each byte is loaded once or twice and no loop runs.
+class UsualKey {
+ public:
+  static constexpr size_t kBytesMin = 17;
+  static constexpr size_t kBytesMax = 32;
+
+  [[nodiscard]] static constexpr bool Fits(std::string_view key) noexcept {
+    return key.size() - kBytesMin <= kBytesMax - kBytesMin;
+  }
+
+#if defined(__SSE2__)
+  // REQUIRES: Fits(key).
+  [[gnu::always_inline]] explicit UsualKey(std::string_view key) noexcept
+      : head_(Load(key.data())), tail_(Load(key.data() + key.size() - 16)), size_(key.size()) {}
+
+  [[nodiscard]] [[gnu::always_inline]] bool HasNul() const noexcept {
+    const __m128i least = _mm_min_epu8(head_, tail_);
+    return _mm_movemask_epi8(_mm_cmpeq_epi8(least, _mm_setzero_si128())) != 0;
+  }
+
+  // XXH3 as far as its last step, the avalanche. That is a bijection, so leaving it out makes no
+  // two keys collide that would not have; MixHash spreads the bits instead.
+  [[nodiscard]] [[gnu::always_inline]] uint64_t Hash(const HashSecret& secret) const noexcept {
+    uint64_t hash = size_ * kPerByte + Fold(_mm_xor_si128(head_, Load(secret.bytes)));
+    WorkOut(hash);
+    return hash + Fold(_mm_xor_si128(tail_, Load(secret.bytes + 16)));
+  }
+
+ private:
+  [[gnu::always_inline]] static __m128i Load(const void* at) noexcept {
+    return _mm_loadu_si128(static_cast<const __m128i*>(at));
+  }
+
+  [[gnu::always_inline]] static uint64_t Fold(__m128i words) noexcept {
+    const __m128i high = _mm_unpackhi_epi64(words, words);
+    return Folded(static_cast<uint64_t>(_mm_cvtsi128_si64(words)),
+                  static_cast<uint64_t>(_mm_cvtsi128_si64(high)));
+  }
+
+  __m128i head_;
+  __m128i tail_;
+  size_t size_;
+#else
+  explicit UsualKey(std::string_view key) noexcept : key_(key) {}
+
+  [[nodiscard]] bool HasNul() const noexcept {
+    return std::memchr(key_.data(), 0, key_.size()) != nullptr;
+  }
+
+  [[nodiscard]] uint64_t Hash(const HashSecret& secret) const noexcept {
+    return key_.size() * kPerByte + Fold(key_.data(), secret.bytes) +
+           Fold(key_.data() + key_.size() - 16, secret.bytes + 16);
+  }
+
+ private:
+  static uint64_t Fold(const char* at, const unsigned char* secret) noexcept {
+    return Folded(ReadWord(at) ^ ReadWord(secret), ReadWord(at + 8) ^ ReadWord(secret + 8));
+  }
+
+  std::string_view key_;
+#endif
+
+  static constexpr uint64_t kPerByte = 0x9e3779b185ebca87U;  // XXH_PRIME64_1
+
+  static constexpr uint64_t Folded(uint64_t a, uint64_t b) noexcept {
+    const Uint128 product = static_cast<Uint128>(a) * b;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+  }
+};
+
+// The hash of a key. Always goes through MixHash before its bits are used.
+[[nodiscard]] inline uint64_t HashKey(std::string_view key, const HashSecret& secret) noexcept {
+  if (UsualKey::Fits(key)) [[likely]] {
+    return UsualKey(key).Hash(secret);
   }
   return XXH3_64bits_withSecret(key.data(), key.size(), secret.bytes, HashSecret::kBytes);
 }
@@ -41,46 +122,16 @@ struct HashSecret {
   return XXH3_64bits_withSeed(key.data(), key.size(), seed);
 }
 
-// One key's hash made into that of (key, quota): a multiplication folded on itself.
+// One key's hash made into that of (key, quota): a multiplication folded on itself, which spreads
+// every bit over all. REQUIRES: salt is odd and has about as many ones as zeros, as SaltFor gives.
 [[nodiscard]] constexpr uint64_t MixHash(uint64_t hash, uint64_t salt) noexcept {
-  const Uint128 product = static_cast<Uint128>(hash ^ salt) * 0x9e3779b97f4a7c15U;
+  const Uint128 product = static_cast<Uint128>(hash) * salt;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-// True if `text` has a NUL byte. Keys are short: this beats memchr's call and dispatch.
-[[nodiscard]] [[gnu::always_inline]] inline bool HasNul(std::string_view text) noexcept {
-  const char* const data = text.data();
-  const size_t size = text.size();
-#if defined(__SSE2__)
-  if (size >= 16) [[likely]] {
-    const __m128i zero = _mm_setzero_si128();
-    const auto compare = [&](const char* at) {
-      return _mm_cmpeq_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)), zero);
-    };
-    __m128i found = _mm_or_si128(compare(data), compare(data + size - 16));
-    if (size > 32) [[unlikely]] {
-      for (size_t i = 16; i + 16 < size; i += 16) {
-        found = _mm_or_si128(found, compare(data + i));
-      }
-    }
-    return _mm_movemask_epi8(found) != 0;
-  }
-#endif
-  constexpr uint64_t kOnes = 0x0101010101010101U;
-  constexpr uint64_t kHighs = 0x8080808080808080U;
-  uint64_t word = kOnes;  // what is not copied over is not NUL
-  if (size < 8) {
-    std::memcpy(&word, data, size);
-    return ((word - kOnes) & ~word & kHighs) != 0;
-  }
-  uint64_t found = 0;
-  for (size_t i = 0; i + 8 < size; i += 8) {
-    std::memcpy(&word, data + i, 8);
-    found |= (word - kOnes) & ~word & kHighs;
-  }
-  std::memcpy(&word, data + size - 8, 8);
-  found |= (word - kOnes) & ~word & kHighs;
-  return found != 0;
+[[nodiscard]] constexpr uint64_t SaltFor(uint64_t number) noexcept {
+  return MixHash(MixHash(number + 0xd1b54a32d192ed03U, 0x9e3779b97f4a7c15U), 0xa0761d6478bd642fU) |
+         1U;
 }
 
 }  // namespace weir::base

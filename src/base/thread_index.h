@@ -8,8 +8,9 @@ namespace weir::base {
 
 inline constexpr uint32_t kNoThreadIndex = ~uint32_t{0};
 
-// Constant-initialised, so that reading it needs no guard.
-extern thread_local constinit uint32_t tls_thread_index;
+// Constant-initialised, so that reading it needs no guard. In the static block of the thread, so
+// that reading it from a shared library needs no call.
+extern thread_local constinit uint32_t tls_thread_index [[gnu::tls_model("initial-exec")]];
 
 [[nodiscard]] uint32_t AssignThreadIndex() noexcept;
 

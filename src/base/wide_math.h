@@ -70,4 +70,27 @@ class Reciprocal {
   uint64_t multiplier_ = kUint64Max;
 };
 
+// The same for n below 2^63, where no correction is needed.
+//
+// With 2^(s-1) < d <= 2^s and m = ceil(2^(63+s) / d), n*m / 2^(63+s) exceeds n/d by less than
+// n*d / (d * 2^(63+s)) <= n / (2^63 * d) < 1/d, which is too little to reach the next integer.
+class NarrowReciprocal {
+ public:
+  constexpr NarrowReciprocal() = default;
+  // REQUIRES: 0 < divisor < 2^63.
+  constexpr explicit NarrowReciprocal(uint64_t divisor)
+      : multiplier_(static_cast<uint64_t>(
+            ((Uint128{1} << (63 + BitsFor(divisor - 1))) + divisor - 1) / divisor)),
+        shift_(BitsFor(divisor - 1)) {}
+
+  // REQUIRES: n < 2^63.
+  [[nodiscard]] constexpr uint64_t Divide(uint64_t n) const noexcept {
+    return MulHigh(2 * n, multiplier_) >> shift_;
+  }
+
+ private:
+  uint64_t multiplier_ = uint64_t{1} << 63;
+  uint64_t shift_ = 0;
+};
+
 }  // namespace weir::base

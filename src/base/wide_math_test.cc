@@ -1,5 +1,7 @@
 #include "base/wide_math.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "testing/random.h"
@@ -69,6 +71,35 @@ TEST(Reciprocal, HoldsAtEveryEdge) {
     for (const uint64_t n : {uint64_t{0}, uint64_t{1}, divisor - 1, divisor, divisor + 1,
                              kUint64Max - 1, kUint64Max}) {
       EXPECT_EQ(Reciprocal(divisor).Divide(n), n / divisor) << n << " / " << divisor;
+    }
+  }
+}
+
+TEST(NarrowReciprocal, DividesLikeTheProcessorBelowHalfTheRange) {
+  Random random(4);
+  constexpr uint64_t kBelow = uint64_t{1} << 63;
+  for (int i = 0; i < 3'000'000; ++i) {
+    const uint64_t divisor = std::max<uint64_t>(AnyNumber(random) % kBelow, 1);
+    const uint64_t any = AnyNumber(random) % kBelow;
+    // Half of them at or just below a multiple of the divisor, where an error would show.
+    const uint64_t multiple = any / divisor * divisor;
+    const uint64_t n = random.OneIn(2) || multiple == 0 ? any : multiple - random.Below(2);
+    ASSERT_EQ(NarrowReciprocal(divisor).Divide(n), n / divisor) << n << " / " << divisor;
+  }
+}
+
+TEST(NarrowReciprocal, HoldsAtEveryEdge) {
+  constexpr uint64_t kLast = (uint64_t{1} << 63) - 1;
+  for (unsigned bit = 0; bit < 63; ++bit) {
+    for (const uint64_t divisor : {(uint64_t{1} << bit) - 1, uint64_t{1} << bit,
+                                   std::min((uint64_t{1} << bit) + 1, kLast)}) {
+      if (divisor == 0) {
+        continue;
+      }
+      for (const uint64_t n : {uint64_t{0}, uint64_t{1}, divisor - 1, divisor,
+                               kLast / divisor * divisor - 1, kLast / divisor * divisor, kLast}) {
+        EXPECT_EQ(NarrowReciprocal(divisor).Divide(n), n / divisor) << n << " / " << divisor;
+      }
     }
   }
 }

@@ -36,7 +36,7 @@ void RollBack(std::span<const Charge> charges, std::span<Receipt> taken, size_t 
   if (taken[index].charged == 0 || !state.shared.Admit(now, now_ns)) {
     return;
   }
-  const uint64_t moved_ns = binding.ops->give_back(binding, taken[index], now_ns).moved_ns;
+  const uint64_t moved_ns = binding.ops.give_back(binding, taken[index], now_ns).moved_ns;
   for (size_t i = index + 1; moved_ns != 0 && i < taken.size(); ++i) {
     const store::Binding& other = charges[i].limiter->state().current();
     const bool same_key = &other == &binding && taken[i].hash == hash;

@@ -14,17 +14,6 @@ Decision NowTooFar(store::SharedState& shared, const store::Binding& binding) no
   return store::Refused(Problem::kNowTooFar, binding.plan().burst);
 }
 
-// The clock has to be looked at first. Out of line: four times a second.
-[[gnu::noinline]] Decision CheckLater(Limiter::State& state, std::string_view key, Timestamp now,
-                                      Cost cost) noexcept {
-  store::Binding& binding = state.current();
-  uint64_t now_ns = 0;
-  if (!state.shared.Admit(now, now_ns)) {
-    return NowTooFar(state.shared, binding);
-  }
-  return binding.ops->check(binding, key, cost.units, now_ns);
-}
-
 }  // namespace
 
 Limiter::Limiter(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -54,18 +43,32 @@ Result<Limiter> Limiter::Create(const Quota& quota, std::shared_ptr<MemoryStore>
   return Limiter(std::make_unique<State>(std::move(store), *binding, quota));
 }
 
-Decision Limiter::Check(std::string_view key, Cost cost) noexcept {
+// A jump: the arguments are where the engine wants them.
+bool Limiter::TryCheck(std::string_view key, uint64_t cost, Decision& decision) noexcept {
   store::Binding& binding = state_->current();
-  return binding.ops->check(binding, key, cost.units, state_->shared.ReadClock());
+  return binding.ops.try_check_now(binding, key, cost, decision);
 }
 
-Decision Limiter::Check(std::string_view key, Timestamp now, Cost cost) noexcept {
-  const uint64_t now_ns = state_->shared.clock.ToStore(now);
-  if (state_->shared.clock.Accepts(now_ns)) [[likely]] {
-    store::Binding& binding = state_->current();
-    return binding.ops->check(binding, key, cost.units, now_ns);
+bool Limiter::TryCheck(std::string_view key, Timestamp now, uint64_t cost,
+                       Decision& decision) noexcept {
+  store::Binding& binding = state_->current();
+  return binding.ops.try_check(binding, key, now, cost, decision);
+}
+
+void Limiter::CheckSlowly(std::string_view key, uint64_t cost, Decision& decision) noexcept {
+  store::Binding& binding = state_->current();
+  binding.ops.check(binding, key, cost, state_->shared.ReadClock(), decision);
+}
+
+void Limiter::CheckSlowly(std::string_view key, Timestamp now, uint64_t cost,
+                          Decision& decision) noexcept {
+  store::Binding& binding = state_->current();
+  uint64_t now_ns = 0;
+  if (state_->shared.Admit(now, now_ns)) {
+    binding.ops.check(binding, key, cost, now_ns, decision);
+  } else {
+    decision = NowTooFar(state_->shared, binding);
   }
-  return CheckLater(*state_, key, now, cost);
 }
 
 Decision Limiter::Check(std::string_view key, const CheckOptions& options) noexcept {
@@ -83,16 +86,16 @@ Decision Limiter::Check(std::string_view key, const CheckOptions& options) noexc
     now_ns = shared.ReadClock();
   }
   Decision decision;
-  binding.ops->charge(binding, key, {options.cost.units, options.mode, options.receipt}, now_ns,
-                      decision);
+  binding.ops.charge(binding, key, {options.cost.units, options.mode, options.receipt}, now_ns,
+                     decision);
   return decision;
 }
 
 void Limiter::CheckMany(std::span<const std::string_view> keys, std::span<Decision> decisions,
                         Cost cost) noexcept {
   store::Binding& binding = state_->current();
-  binding.ops->check_many(binding, keys.data(), keys.size(), cost.units, state_->shared.ReadClock(),
-                          decisions.data());
+  binding.ops.check_many(binding, keys.data(), keys.size(), cost.units, state_->shared.ReadClock(),
+                         decisions.data());
 }
 
 void Limiter::CheckMany(std::span<const std::string_view> keys, Timestamp now,
@@ -106,7 +109,7 @@ void Limiter::CheckMany(std::span<const std::string_view> keys, Timestamp now,
     }
     return;
   }
-  binding.ops->check_many(binding, keys.data(), keys.size(), cost.units, now_ns, decisions.data());
+  binding.ops.check_many(binding, keys.data(), keys.size(), cost.units, now_ns, decisions.data());
 }
 
 Decision Limiter::TakeUpTo(std::string_view key, Cost most) noexcept {
@@ -115,14 +118,14 @@ Decision Limiter::TakeUpTo(std::string_view key, Cost most) noexcept {
 
 uint32_t Limiter::GiveBack(Receipt& receipt) noexcept {
   store::Binding& binding = state_->current();
-  return binding.ops->give_back(binding, receipt, state_->shared.ReadClock()).units;
+  return binding.ops.give_back(binding, receipt, state_->shared.ReadClock()).units;
 }
 
 uint32_t Limiter::GiveBack(Receipt& receipt, Timestamp now) noexcept {
   store::SharedState& shared = state_->shared;
   store::Binding& binding = state_->current();
   uint64_t now_ns = 0;
-  return shared.Admit(now, now_ns) ? binding.ops->give_back(binding, receipt, now_ns).units : 0;
+  return shared.Admit(now, now_ns) ? binding.ops.give_back(binding, receipt, now_ns).units : 0;
 }
 
 Quota Limiter::quota() const {

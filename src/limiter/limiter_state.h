@@ -14,15 +14,15 @@ namespace weir {
 
 struct Limiter::State {
   State(std::shared_ptr<MemoryStore> owner, store::Binding* bound, Quota initial)
-      : shared(owner->state()),
-        binding(bound),
+      : binding(bound),
+        shared(owner->state()),
         store(std::move(owner)),
         quota(std::move(initial)) {}
 
-  // What a check reads, first and together.
-  store::SharedState& shared;
+  // All that a check reads here, so first.
   // Acquire when read, release when changed: the binding behind it is then complete.
   std::atomic<store::Binding*> binding;
+  store::SharedState& shared;
 
   const std::shared_ptr<MemoryStore> store;
   base::Mutex mutex;

@@ -28,11 +28,18 @@ struct Request {
   Receipt* receipt = nullptr;
 };
 
-// The decision code for one layout, algorithm and instruction set. Times are nanoseconds since the
-// store's origin and already accepted by its clock.
+// The decision code for one layout, algorithm and instruction set. Times in nanoseconds are since
+// the store's origin and already accepted by its clock.
 struct EngineOps {
-  // The plain question: admit or not, no receipt.
-  Decision (*check)(Binding&, std::string_view key, uint64_t cost, uint64_t now_ns) noexcept;
+  // The common case of the plain question (admit or not, no receipt): a usual key, on its home
+  // line, that nobody else is charging. False: nothing has happened. The arguments stand in the
+  // registers in which Limiter gets them, so that it only has to jump here.
+  bool (*try_check)(Binding&, std::string_view key, Timestamp now, uint64_t cost,
+                    Decision&) noexcept;
+  // The same, reading the store's clock.
+  bool (*try_check_now)(Binding&, std::string_view key, uint64_t cost, Decision&) noexcept;
+  // Any case of it.
+  void (*check)(Binding&, std::string_view key, uint64_t cost, uint64_t now_ns, Decision&) noexcept;
   void (*check_many)(Binding&, const std::string_view* keys, size_t count, uint64_t cost,
                      uint64_t now_ns, Decision*) noexcept;
   // Any mode, with a receipt if wanted.
@@ -48,16 +55,19 @@ struct Binding {
   static constexpr unsigned kGenerations = 4;
   static constexpr unsigned kPredecessorsMax = 4;
 
+  // What the short way reads, first and together.
+  EngineOps ops{};
   SharedState* store = nullptr;
+  uint64_t salt = 0;  // makes one key's hash another one for every quota
+  Table::Homes homes;
+  // Release when a plan is published, acquire when read: the plan behind it is then complete.
+  std::atomic<const algorithm::Plan*> current{nullptr};
+
   Table* table = nullptr;
   Table* spill = nullptr;  // where overflowing keys share states
-  const EngineOps* ops = nullptr;
-  uint64_t salt = 0;  // makes one key's hash another one for every quota
   uint32_t id = 0;
   bool needs_phase = false;  // this quota's windows, or those of one before it, are shifted per key
 
-  // Release when a plan is published, acquire here: the plan behind the pointer is then complete.
-  std::atomic<const algorithm::Plan*> current{nullptr};
   std::atomic<const algorithm::Plan*> generations[kGenerations] = {};
   uint64_t retired_ns[kGenerations] = {};  // under the store's update mutex
 

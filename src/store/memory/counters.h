@@ -20,7 +20,7 @@ struct alignas(64) CounterCell {
 class Counters {
  public:
   // Threads beyond this share the last cell and pay for a locked add there.
-  static constexpr uint32_t kOwnCells = 63;
+  static constexpr uint32_t kOwnCells = 255;
 
   // The calling thread's view.
   class Mine {
@@ -48,6 +48,21 @@ class Counters {
   [[nodiscard]] Mine Get() noexcept {
     const uint32_t index = base::ThreadIndex();
     return index < kOwnCells ? Mine(cells_[index], false) : Mine(cells_[kOwnCells], true);
+  }
+
+  // Whether the calling thread has a cell of its own, as it does from its first Get on.
+  [[nodiscard]] [[gnu::always_inline]] static bool HasOwn() noexcept {
+    return base::tls_thread_index < kOwnCells;
+  }
+
+  // REQUIRES: HasOwn().
+  [[nodiscard]] [[gnu::always_inline]] CounterCell& Own() noexcept {
+    return cells_[base::tls_thread_index];
+  }
+
+  // REQUIRES: the counter is in the calling thread's own cell.
+  [[gnu::always_inline]] static void Increment(std::atomic<uint64_t>& value) noexcept {
+    value.store(value.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
   [[nodiscard]] uint64_t Sum(std::atomic<uint64_t> CounterCell::* counter) const noexcept {

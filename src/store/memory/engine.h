@@ -1,14 +1,17 @@
-// The decision, apart from how a line is searched: applying a request to a state, the first charge
-// of a key, giving back. The searching loops are in engine_hot.h, once per instruction set.
+// The decision, apart from the common case: the first charge of a key, keys beyond their home line,
+// lost races, changed quotas, a full table. The common case is in engine_hot.h, once per
+// instruction set.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include "algorithm/gcra.h"
 #include "algorithm/plan.h"
 #include "base/key_hash.h"
+#include "store/memory/answer.h"
 #include "store/memory/binding.h"
 #include "store/memory/generations.h"
 #include "store/memory/shared_state.h"
@@ -19,13 +22,13 @@ namespace weir::store {
 using algorithm::Moment;
 using algorithm::Plan;
 
-[[nodiscard]] [[gnu::always_inline]] inline Problem CheckKey(const SharedState& store,
-                                                             std::string_view key) noexcept {
+[[nodiscard]] inline Problem CheckKey(const SharedState& store, std::string_view key) noexcept {
   // One compare for both ends: the size of an empty key wraps around.
   if (key.size() - 1 >= kMaxKeyBytes) [[unlikely]] {
     return key.empty() ? Problem::kKeyEmpty : Problem::kKeyTooLong;
   }
-  if (store.options.keys == KeyPolicy::kText && base::HasNul(key)) [[unlikely]] {
+  if (store.options.keys == KeyPolicy::kText && std::memchr(key.data(), 0, key.size()) != nullptr)
+      [[unlikely]] {
     return Problem::kKeyHasNul;
   }
   return Problem::kNone;
@@ -46,6 +49,7 @@ template <class Layout, class Algo>
 struct Engine {
   using State = typename Algo::State;
   using Now = typename Algo::Now;
+  using Reply = Answer<Algo>;
 
   static Moment MomentFor(const Binding& binding, uint64_t now_ns, uint64_t phase) noexcept {
     if constexpr (Algo::kUsesWindows) {
@@ -58,104 +62,6 @@ struct Engine {
   // The phase of a key's windows, where they are shifted per key.
   static uint64_t PhaseFor(const Binding& binding, std::string_view key) noexcept {
     return binding.needs_phase ? base::HashKeySeeded(key, binding.store->options.fleet_secret) : 0;
-  }
-
-  [[gnu::always_inline]] static void Describe(const Plan& plan, const State& state, const Now& now,
-                                              Decision& out) noexcept {
-    out.limit = plan.burst;
-    out.remaining =
-        static_cast<uint32_t>(std::min<uint64_t>(Algo::Available(plan, state, now), ~uint32_t{0}));
-    out.reset_after = algorithm::ToDuration(Algo::ResetNs(plan, state, now));
-    out.basis = Basis::kStore;
-    out.problem = Problem::kNone;
-  }
-
-  [[gnu::always_inline]] static void Allow(const Plan& plan, const State& state, const Now& now,
-                                           uint64_t charged, Decision& out) noexcept {
-    Describe(plan, state, now, out);
-    out.outcome = Outcome::kAllowed;
-    out.charged = static_cast<uint32_t>(std::min<uint64_t>(charged, ~uint32_t{0}));
-    out.retry_after = Duration::zero();
-  }
-
-  [[gnu::always_inline]] static void Deny(const Plan& plan, const State& state, const Now& now,
-                                          uint64_t cost, Decision& out) noexcept {
-    Describe(plan, state, now, out);
-    out.outcome = Outcome::kDenied;
-    out.charged = 0;
-    out.retry_after = algorithm::ToDuration(Algo::RetryNs(plan, state, now, cost));
-  }
-
-  // Puts the request to a state. True if the state changed and must be written.
-  template <bool kPlain>
-  [[gnu::always_inline]] static bool Apply(const Plan& plan, State& state, const Now& now,
-                                           const Request& request, Decision& out) noexcept {
-    const uint64_t cost = request.cost;
-    if (cost == 0) [[unlikely]] {
-      Allow(plan, state, now, 0, out);
-      return false;
-    }
-    if (kPlain || request.mode == ChargeMode::kAdmit) {
-      if (Algo::Take(plan, state, cost)) {
-        Allow(plan, state, now, cost, out);
-        return true;
-      }
-      Deny(plan, state, now, cost, out);
-      return false;
-    }
-    switch (request.mode) {
-      case ChargeMode::kUpTo:
-        return ApplyUpTo(plan, state, now, cost, out);
-      case ChargeMode::kCountAlways:
-        return ApplyAlways(plan, state, now, cost, out);
-      case ChargeMode::kAdmit:
-      case ChargeMode::kDryRun:
-        break;
-    }
-    State after = state;
-    if (Algo::Take(plan, after, cost)) {
-      Allow(plan, after, now, 0, out);
-    } else {
-      Deny(plan, state, now, cost, out);
-    }
-    return false;
-  }
-
-  static bool ApplyUpTo(const Plan& plan, State& state, const Now& now, uint64_t most,
-                        Decision& out) noexcept {
-    const uint64_t fits = std::min(most, Algo::Available(plan, state, now));
-    if (fits == 0) {
-      Deny(plan, state, now, 1, out);
-      return false;
-    }
-    Algo::Take(plan, state, fits);
-    Allow(plan, state, now, fits, out);
-    return true;
-  }
-
-  static bool ApplyAlways(const Plan& plan, State& state, const Now& now, uint64_t cost,
-                          Decision& out) noexcept {
-    const bool possible = !Algo::kCountsUnits || cost <= plan.burst;
-    if (possible && Algo::Take(plan, state, cost)) {
-      Allow(plan, state, now, cost, out);
-      return true;
-    }
-    const uint64_t used = Algo::Used(plan, state, now);
-    Algo::Count(plan, state, cost);
-    const uint64_t counted =
-        (Algo::Used(plan, state, now) - used + 1) >> algorithm::kUsedFractionBits;
-    if (possible) {
-      Deny(plan, state, now, cost, out);
-    } else {
-      Describe(plan, state, now, out);
-      out.outcome = Outcome::kDenied;
-      out.retry_after = Duration::zero();
-      out.problem = Problem::kCostAboveBurst;
-    }
-    // What went into a full state cannot be given back: it would take others' charges along.
-    const uint64_t charged = std::min(cost, counted);
-    out.charged = static_cast<uint32_t>(std::min<uint64_t>(charged, ~uint32_t{0}));
-    return true;
   }
 
   static void Issue(const Binding& binding, const Plan& plan, const State& state, const Now& now,
@@ -196,7 +102,7 @@ struct Engine {
                           const Now& now) noexcept {
     if (binding.HasPredecessor(now_ns)) [[unlikely]] {
       Binding& before = *binding.predecessor;
-      const uint64_t used = before.ops->used(before, key_hash, phase, now_ns, binding.since_ns);
+      const uint64_t used = before.ops.used(before, key_hash, phase, now_ns, binding.since_ns);
       if (used != 0) {
         // What was owed at the change, from then on under this plan.
         const Now since = Algo::At(plan, MomentFor(binding, binding.seed_ns, phase));
@@ -285,7 +191,7 @@ struct Engine {
     const Now now = Algo::At(plan, moment);
     State state = FirstState(binding, plan, key_hash, phase, now_ns, floor_ns, now);
     const uint64_t refunds = table.RefundsOf(hash).load(std::memory_order_acquire);
-    if (!Apply<false>(plan, state, now, request, out)) {
+    if (!Reply::Apply(plan, state, now, request, out)) {
       Issue(binding, plan, state, now, key_hash, phase, refunds, out, request.receipt);
       return Step::kDone;
     }
@@ -333,7 +239,7 @@ struct Engine {
     if (store.options.overflow == OverflowPolicy::kShared && &table != binding.spill) {
       constexpr uint64_t kSharedStates = 64;
       const Request shared{request.cost, request.mode, nullptr};
-      const uint64_t bucket = base::MixHash(key_hash % kSharedStates, binding.salt);
+      const uint64_t bucket = base::SaltFor(key_hash % kSharedStates);
       DecideScalar(binding, *binding.spill, bucket, 0, now_ns, shared, out);
       if (out.basis == Basis::kStore) {
         out.basis = Basis::kOverflow;
@@ -419,7 +325,7 @@ struct Engine {
               : LoadState(binding, plan, place.snapshot.value, moment, now);
       // Before the commit: a give-back that this receipt must know of is counted after it.
       const uint64_t refunds = table.RefundsOf(hash).load(std::memory_order_acquire);
-      const bool write = Apply<false>(plan, state, now, request, out);
+      const bool write = Reply::Apply(plan, state, now, request, out);
       if (write ? Layout::Commit(place.snapshot, plan.generation, Algo::Save(plan, state, now))
                 : Layout::StillCurrent(place.snapshot)) {
         if (!Layout::StillOwned(*place.line, place.slot, identity)) {
@@ -433,102 +339,6 @@ struct Engine {
       }
       binding.store->counters.Get().Add(&CounterCell::lost_races, 1);
     }
-  }
-
-  // What is owed is reckoned as of the latest stamp that a charge of this key can have had by the
-  // time its state was read: a charge that came after the refilling of this one was not held back
-  // by it, and must not be moved forward.
-  static algorithm::Refund GiveBack(Binding& binding, Receipt& receipt, uint64_t now_ns) noexcept {
-    const Receipt paid = receipt;
-    receipt = Receipt{};
-    // Another binding: the quota has become one of another kind since, and its states were made
-    // from what was in use then; there is nothing left of this charge to point at.
-    if (paid.charged == 0 || paid.binding >> 2 != binding.id) {
-      return {};
-    }
-    Table& table = *binding.table;
-    const uint64_t hash = base::MixHash(paid.hash, binding.salt);
-    const uint64_t home = table.HomeOf(hash);
-    const uint64_t identity = Layout::IdentityOf(hash, binding.id);
-    const uint64_t phase = Algo::kUsesWindows ? paid.refunds : 0;
-    Stripe& stripe = table.StripeOf(home);
-    uint64_t own_ns = 0;  // what failed attempts added to the counter
-    for (;;) {
-      // One at a time. Otherwise another give-back and a charge of the same size, between our load
-      // and our swap, would leave the same word but move this charge, and we would not know.
-      const base::SpinLockHolder lock(stripe.lock);
-      Place place;
-      if (!Find(table, home, identity, place)) {
-        return {};
-      }
-      ProtectPath<Layout>(table, home, place.distance);
-      const Plan& plan = binding.plan();
-      const uint64_t as_of_ns = WEIR_MUTANT(kRefundToNow)
-                                    ? now_ns
-                                    : std::max(now_ns, binding.store->clock.LatestStampNs());
-      const Moment moment = MomentFor(binding, as_of_ns, phase);
-      const Now now = Algo::At(plan, moment);
-      uint64_t mark = paid.mark;
-      const unsigned generation = paid.binding & 3U;
-      if (generation != plan.generation) {
-        if constexpr (Algo::kMarkIsState) {
-          mark = Algo::Save(plan, LoadOlder(binding, plan, generation, mark, moment), now);
-        } else if (binding.PlanOf(generation).family != plan.family) {
-          return {};
-        }
-      }
-      State state = LoadState(binding, plan, place.snapshot.value, moment, now);
-      // After the state was read: a give-back that it already shows has been counted by now.
-      const uint64_t counted = table.RefundsOf(hash).load(std::memory_order_acquire);
-      const uint64_t moved_ns =
-          Algo::kUsesWindows || WEIR_MUTANT(kRefundUncounted) ? 0 : counted - own_ns - paid.refunds;
-      const algorithm::Refund refund =
-          Algo::GiveBack(plan, state, now, mark, paid.charged, moved_ns);
-      if (!refund.changed) {
-        if (Layout::StillCurrent(place.snapshot)) {
-          return {};
-        }
-        continue;
-      }
-      // Before the commit, and anew for every attempt: receipts issued since the last one do not
-      // know of it.
-      table.RefundsOf(hash).fetch_add(refund.moved_ns, std::memory_order_acq_rel);
-      own_ns += refund.moved_ns;
-      WEIR_TEST_POINT(kRefund);
-      if (Layout::Commit(place.snapshot, plan.generation, Algo::Save(plan, state, now))) {
-        return refund;
-      }
-    }
-  }
-
-  // In use at `at_ns`, when this binding was replaced; nothing if all of it has come back by now,
-  // since then the slot might have been reclaimed or swept just as well.
-  static uint64_t Used(Binding& binding, uint64_t key_hash, uint64_t phase, uint64_t now_ns,
-                       uint64_t at_ns) noexcept {
-    const Table& table = *binding.table;
-    const uint64_t hash = base::MixHash(key_hash, binding.salt);
-    const uint64_t identity = Layout::IdentityOf(hash, binding.id);
-    Place place;
-    while (Find(table, table.HomeOf(hash), identity, place)) {
-      const Plan& plan = binding.plan();
-      const Moment moment = MomentFor(binding, now_ns, phase);
-      const Now now = Algo::At(plan, moment);
-      const Moment then = MomentFor(binding, at_ns, phase);
-      const uint64_t value = place.snapshot.value;
-      const uint64_t left = Algo::Used(plan, LoadState(binding, plan, value, moment, now), now);
-      const uint64_t used =
-          left == 0 ? 0
-                    : Algo::Used(plan, LoadState(binding, plan, value, then, Algo::At(plan, then)),
-                                 Algo::At(plan, then));
-      if (Layout::StillCurrent(place.snapshot)) {
-        return used;
-      }
-    }
-    if (binding.HasPredecessor(now_ns)) {
-      Binding& before = *binding.predecessor;
-      return before.ops->used(before, key_hash, phase, now_ns, binding.since_ns);
-    }
-    return 0;
   }
 };
 

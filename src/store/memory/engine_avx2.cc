@@ -10,6 +10,7 @@
 #include "algorithm/min_gap.h"
 #include "algorithm/sliding_window.h"
 #include "store/memory/engine.h"
+#include "store/memory/give_back.h"
 
 #define WEIR_ISA avx2
 #define WEIR_TARGET [[gnu::target("avx2,bmi,bmi2,prfchw")]]
@@ -22,26 +23,43 @@ namespace {
 // is all that is asked here: a match is only a hint, and the word is loaded again before it is
 // believed.
 struct Matcher {
-  WEIR_TARGET static unsigned Words(const Line& line, uint64_t mask, uint64_t identity) noexcept {
+  template <class Layout, uint64_t kMask>
+  [[gnu::always_inline]] WEIR_TARGET static unsigned Match(const Line& line,
+                                                           uint64_t wanted) noexcept {
+    return Layout::kSlots == 8 ? HighHalves<kMask>(line, wanted) : EvenWords(line, kMask, wanted);
+  }
+
+ private:
+  // All that is wanted of a compact word is in its upper half, below the top bit, and the eight
+  // upper halves of a line fit one vector.
+  template <uint64_t kMask>
+  [[gnu::always_inline]] WEIR_TARGET static unsigned HighHalves(const Line& line,
+                                                                uint64_t wanted) noexcept {
+    const auto* const words = reinterpret_cast<const float*>(&line);
+    constexpr int kOddOfBoth = 0xdd;
+    const __m256 mixed =
+        _mm256_shuffle_ps(_mm256_load_ps(words), _mm256_load_ps(words + 8), kOddOfBoth);
+    constexpr int kMiddleSwapped = 0xd8;  // the shuffle was within 128 bits
+    const __m256i halves = _mm256_permute4x64_epi64(_mm256_castps_si256(mixed), kMiddleSwapped);
+    // By shifts, which need no constant in a register.
+    constexpr int kBelow = std::countr_zero(kMask);
+    const __m256i bits = _mm256_srli_epi32(_mm256_slli_epi32(halves, 1), kBelow - 32 + 1);
+    const __m256i all = _mm256_set1_epi32(static_cast<int32_t>(wanted >> kBelow));
+    const __m256i equal = _mm256_cmpeq_epi32(bits, all);
+    return static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(equal)));
+  }
+
+  // Ids are the even words of a line; bits 0, 2, 4, 6 become 0, 1, 2, 3.
+  [[gnu::always_inline]] WEIR_TARGET static unsigned EvenWords(const Line& line, uint64_t mask,
+                                                               uint64_t wanted) noexcept {
     const auto* const words = reinterpret_cast<const __m256i*>(&line);
-    // By way of a vector register: a broadcast from memory would cost a store and a load.
-    const __m256i wanted =
-        _mm256_broadcastq_epi64(_mm_cvtsi64_si128(static_cast<int64_t>(identity)));
+    const __m256i both = _mm256_set1_epi64x(static_cast<int64_t>(wanted));
     const __m256i masks = _mm256_set1_epi64x(static_cast<int64_t>(mask));
     const __m256i low = _mm256_and_si256(_mm256_load_si256(words), masks);
     const __m256i high = _mm256_and_si256(_mm256_load_si256(words + 1), masks);
-    const int low_bits = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(low, wanted)));
-    const int high_bits = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(high, wanted)));
-    return static_cast<unsigned>(low_bits | high_bits << 4);
-  }
-
-  WEIR_TARGET static unsigned Compact(const Line& line, uint64_t identity) noexcept {
-    return Words(line, CompactLayout::kIdentityMask, identity);
-  }
-
-  // Ids are the even words; bits 0, 2, 4, 6 become 0, 1, 2, 3.
-  WEIR_TARGET static unsigned Wide(const Line& line, uint64_t identity) noexcept {
-    return _pext_u32(Words(line, WideLayout::kIdentityMask, identity), 0x55);
+    const int low_bits = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(low, both)));
+    const int high_bits = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(high, both)));
+    return _pext_u32(static_cast<unsigned>(low_bits | high_bits << 4), 0x55);
   }
 };
 

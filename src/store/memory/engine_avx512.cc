@@ -10,6 +10,7 @@
 #include "algorithm/min_gap.h"
 #include "algorithm/sliding_window.h"
 #include "store/memory/engine.h"
+#include "store/memory/give_back.h"
 
 #define WEIR_ISA avx512
 #define WEIR_TARGET [[gnu::target("avx512f,avx512dq,avx512vl,bmi,bmi2,prfchw")]]
@@ -22,20 +23,15 @@ namespace {
 // which is all that is asked here: a match is only a hint, and the word is loaded again before it
 // is believed.
 struct Matcher {
-  WEIR_TARGET static unsigned Words(const Line& line, uint64_t mask, uint64_t identity) noexcept {
+  template <class Layout, uint64_t kMask>
+  [[gnu::always_inline]] WEIR_TARGET static unsigned Match(const Line& line,
+                                                           uint64_t wanted) noexcept {
     const __m512i words = _mm512_load_si512(&line);
-    const __m512i wanted = _mm512_set1_epi64(static_cast<int64_t>(identity));
-    const __m512i masks = _mm512_set1_epi64(static_cast<int64_t>(mask));
-    return _mm512_cmpeq_epi64_mask(_mm512_and_si512(words, masks), wanted);
-  }
-
-  WEIR_TARGET static unsigned Compact(const Line& line, uint64_t identity) noexcept {
-    return Words(line, CompactLayout::kIdentityMask, identity);
-  }
-
-  // Ids are the even words; bits 0, 2, 4, 6 become 0, 1, 2, 3.
-  WEIR_TARGET static unsigned Wide(const Line& line, uint64_t identity) noexcept {
-    return _pext_u32(Words(line, WideLayout::kIdentityMask, identity), 0x55);
+    const __m512i masked = _mm512_and_si512(words, _mm512_set1_epi64(static_cast<int64_t>(kMask)));
+    const __m512i all = _mm512_set1_epi64(static_cast<int64_t>(wanted));
+    const unsigned equal = _mm512_cmpeq_epi64_mask(masked, all);
+    // Wide slots: ids are the even words; bits 0, 2, 4, 6 become 0, 1, 2, 3.
+    return Layout::kSlots == 8 ? equal : _pext_u32(equal, 0x55);
   }
 };
 

@@ -4,7 +4,8 @@
 // Included once by each engine_<isa>.cc, which defines
 //   WEIR_ISA      the namespace for this instruction set
 //   WEIR_TARGET   the function attribute that lets the compiler use it
-//   Matcher       with Compact(line, identity) and Wide(line, identity): a bit per matching slot
+//   Matcher       with Match<Layout, kMask>(line, wanted): a bit per slot whose identity, under
+//                 the mask, is the wanted one
 // before it. Only these functions are compiled for the instruction set; all that they call is built
 // for the baseline, so no instruction can leak into code that other processors run.
 
@@ -16,58 +17,69 @@ namespace {
 // a rolling window, whose two halves compete for registers.
 constexpr size_t kGroup = 16;
 
+// What became of a key on its home line. kElsewhere: nothing has happened yet, decide the long way.
+enum class AtHome { kAllowed, kDenied, kElsewhere };
+
 template <class Layout, class Algo>
 struct Hot {
   using Cold = Engine<Layout, Algo>;
+  using Reply = Answer<Algo>;
+  using Later = Afterwards<Layout, Algo>;
   using State = typename Algo::State;
   using Now = typename Algo::Now;
 
-  WEIR_TARGET static unsigned Match(const Line& line, uint64_t identity) noexcept {
-    if constexpr (Layout::kSlot == algorithm::SlotKind::kCompact) {
-      return Matcher::Compact(line, identity);
-    } else {
-      return Matcher::Wide(line, identity);
-    }
-  }
-
   // The common case, inlined: the key is on its home line, its state was written under the current
-  // plan and nobody else is charging it. False: nothing has happened yet, decide the long way.
-  [[gnu::always_inline]] WEIR_TARGET static bool DecideAtHome(const Binding& binding,
-                                                              const Plan& plan, Line& line,
-                                                              uint64_t hash, const Now& now,
-                                                              const Request& request,
-                                                              Decision& out) noexcept {
-    const uint64_t identity = Layout::IdentityOf(hash, binding.id);
-    const unsigned matches = Match(line, identity);
+  // plan and nobody else is charging it. REQUIRES: 0 < cost <= burst, and Reply::Begin.
+  [[gnu::always_inline]] WEIR_TARGET static AtHome DecideAtHome(const Plan& plan, Line& line,
+                                                                uint64_t wanted, const Now& now,
+                                                                uint64_t cost,
+                                                                Decision& out) noexcept {
+    const unsigned matches = Matcher::template Match<Layout, Layout::kWantedMask>(line, wanted);
     if (matches == 0) [[unlikely]] {
-      return false;
+      return AtHome::kElsewhere;
     }
     const auto slot = static_cast<unsigned>(std::countr_zero(matches));
-    const Snapshot snapshot = Layout::Read(line, slot);
-    if (Layout::IdentityAt(line, slot, snapshot) != identity ||
-        Layout::Generation(snapshot.value) != plan.generation) [[unlikely]] {
-      return false;
+    const Current current = Layout::ReadCurrent(line, slot, wanted, plan.generation_mark);
+    if (!current.wanted) [[unlikely]] {
+      return AtHome::kElsewhere;
     }
-    State state = Algo::Load(plan, Layout::Payload(snapshot.value), now);
-    return Cold::template Apply<true>(plan, state, now, request, out)
-               ? Layout::CommitOnce(snapshot, plan.generation, Algo::Save(plan, state, now)) &&
-                     Layout::StillOwned(line, slot, identity)
-               : Layout::StillCurrent(snapshot);
+    State state = Algo::Load(plan, current.low, now);
+    if (!Algo::Take(plan, state, cost)) {
+      if (!Layout::StillCurrent({current.word, current.value})) [[unlikely]] {
+        return AtHome::kElsewhere;
+      }
+      // Worked out again from what is kept anyway, rather than kept for this.
+      uint64_t low = current.low;
+      base::WorkOut(low);
+      Reply::EndDenied(plan, Algo::Load(plan, low, now), now, out.charged, out);
+      return AtHome::kDenied;
+    }
+    // The answer is complete before the swap, so that nothing of it is kept in a register across.
+    // If the swap fails, all of it is written anew.
+    uint64_t desired = WithPayload<Layout>(current, Algo::Save(plan, state, now));
+    base::WorkOut(desired);
+    Reply::Describe(plan, state, now, out);
+    if (!Replace(current, desired) || !Layout::StillOwned(line, slot, wanted)) [[unlikely]] {
+      return AtHome::kElsewhere;
+    }
+    return AtHome::kAllowed;
   }
 
-  // All other cases: keys beyond their home, first charges, lost races, changed quotas.
+  // All other cases: keys beyond their home, first charges, lost races, changed quotas, peeks.
   [[gnu::noinline]] WEIR_TARGET static void DecideAnywhere(Binding& binding, std::string_view key,
-                                                           uint64_t hash, uint64_t now_ns,
-                                                           const Request& request,
+                                                           uint64_t now_ns, uint64_t cost,
                                                            Decision& out) noexcept {
     Table& table = *binding.table;
+    const Request request{.cost = cost};
+    const uint64_t key_hash = base::HashKey(key, binding.store->secret);
+    const uint64_t hash = base::MixHash(key_hash, binding.salt);
     const uint64_t home = table.HomeOf(hash);
     const uint64_t identity = Layout::IdentityOf(hash, binding.id);
-    const uint64_t key_hash = base::HashKey(key, binding.store->secret);
     const uint64_t phase = Cold::PhaseFor(binding, key);
     for (unsigned distance = 0; distance < Table::kProbe; ++distance) {
       Line& line = table.line(home + distance);
-      const unsigned matches = Match(line, identity);
+      const unsigned matches =
+          Matcher::template Match<Layout, Layout::kIdentityMask>(line, identity);
       if (matches != 0) {
         const auto slot = static_cast<unsigned>(std::countr_zero(matches));
         typename Cold::Place place{&line, slot, distance, Layout::Read(line, slot)};
@@ -87,23 +99,21 @@ struct Hot {
     Cold::DecideScalar(binding, table, key_hash, phase, now_ns, request, out);
   }
 
-  [[gnu::always_inline]] static void Tally(const Counters::Mine& mine,
-                                           const Decision& decision) noexcept {
-    mine.Add(decision.allowed() ? &CounterCell::allowed : &CounterCell::denials, 1);
+  static void Tally(const Binding& binding, const Decision& decision) noexcept {
+    binding.store->counters.Get().Add(
+        decision.allowed() ? &CounterCell::allowed : &CounterCell::denials, 1);
   }
 
   // A cost that can never fit is answered with what the key has left, and charges nothing.
-  [[gnu::noinline]] static void TooCostly(Binding& binding, std::string_view key, uint64_t cost,
-                                          uint64_t now_ns, Decision& out) noexcept {
-    const uint64_t key_hash = base::HashKey(key, binding.store->secret);
-    Cold::DecideScalar(binding, *binding.table, key_hash, Cold::PhaseFor(binding, key), now_ns,
-                       Request{.cost = 0}, out);
+  static void TooCostly(Binding& binding, std::string_view key, uint64_t cost, uint64_t now_ns,
+                        Decision& out) noexcept {
+    DecideAnywhere(binding, key, now_ns, 0, out);
     out.outcome = Outcome::kRefused;
     out.problem = cost > Cost::kMax ? Problem::kCostTooLarge : Problem::kCostAboveBurst;
     binding.store->counters.Get().Add(&CounterCell::refusals, 1);
   }
 
-  [[gnu::noinline]] static void BadKey(Binding& binding, Problem problem, Decision& out) noexcept {
+  static void Refuse(Binding& binding, Problem problem, Decision& out) noexcept {
     out = Refused(problem, binding.plan().burst);
     binding.store->counters.Get().Add(&CounterCell::refusals, 1);
   }
@@ -112,37 +122,127 @@ struct Hot {
     return cost <= (Algo::kCountsUnits ? plan.burst : Cost::kMax);
   }
 
-  // Everything out of the ordinary, out of line, so that the ordinary case stays small: the less of
-  // it there is, the more of the next decision's memory access overlaps with it.
-  [[gnu::noinline]] static void CheckRefused(Binding& binding, std::string_view key, uint64_t cost,
-                                             uint64_t now_ns, Decision& out) noexcept {
-    const Problem problem = CheckKey(*binding.store, key);
-    if (problem != Problem::kNone) {
-      BadKey(binding, problem, out);
-    } else {
-      TooCostly(binding, key, cost, now_ns, out);
-    }
+  // What the short way does not take: windows shifted per key, and a thread's first decision.
+  [[gnu::always_inline]] static bool NeedsLongWay(const Binding& binding) noexcept {
+    return !Counters::HasOwn() || (Algo::kUsesWindows && binding.needs_phase);
   }
 
-  WEIR_TARGET static Decision Check(Binding& binding, std::string_view key, uint64_t cost,
-                                    uint64_t now_ns) noexcept {
-    Decision out;  // returned on every path, so that it is built where the caller wants it
-    SharedState& store = *binding.store;
+  // The second half of the short way, from the moment that the key's line is known.
+  [[gnu::always_inline]] WEIR_TARGET static bool Finish(const Binding& binding, const Plan& plan,
+                                                        Line& line, uint64_t hash, uint64_t now_ns,
+                                                        uint64_t cost, Decision& out) noexcept {
+    uint64_t wanted = Layout::Wanted(hash, binding.id, plan.generation_mark);
+    if (wanted == 0) [[unlikely]] {
+      return false;
+    }
+    CounterCell* cell = &binding.store->counters.Own();
+    base::WorkOut(wanted);
+    base::WorkOut(cell);
+    Now now = Algo::At(plan, Cold::MomentFor(binding, now_ns, 0));
+    if constexpr (!Algo::kUsesWindows) {
+      base::WorkOut(now.tick);
+    }
+    Reply::Begin(plan, static_cast<uint32_t>(cost), out);
+    const AtHome result = DecideAtHome(plan, line, wanted, now, cost, out);
+    if (result == AtHome::kElsewhere) [[unlikely]] {
+      return false;
+    }
+    if (result == AtHome::kAllowed) {
+      Counters::Increment(cell->allowed);
+      return true;
+    }
+    Counters::Increment(cell->denials);
+    return true;
+  }
+
+  // The first half: from the hash to what else can still send a question the long way.
+  [[gnu::always_inline]] WEIR_TARGET static bool TryHashed(const Binding& binding, uint64_t hash,
+                                                           Timestamp now, uint64_t cost,
+                                                           Decision& out) noexcept {
+    base::WorkOut(hash);
+    Line* line = &binding.homes.Of(hash);
+    base::WorkOut(line);
     const Plan& plan = binding.plan();
-    if (CheckKey(store, key) != Problem::kNone || !CostFits(plan, cost)) [[unlikely]] {
-      CheckRefused(binding, key, cost, now_ns, out);
-      return out;
+    const TableClock& clock = binding.store->clock;
+    const uint64_t now_ns = clock.ToStore(now);
+    if (cost - 1 >= plan.burst || !clock.Accepts(now_ns) || NeedsLongWay(binding)) [[unlikely]] {
+      return false;
     }
-    const uint64_t hash = base::MixHash(base::HashKey(key, store.secret), binding.salt);
-    const uint64_t phase = Algo::kUsesWindows ? Cold::PhaseFor(binding, key) : 0;
-    const Moment moment = Cold::MomentFor(binding, now_ns, phase);
-    Table& table = *binding.table;
-    if (!DecideAtHome(binding, plan, table.line(table.HomeOf(hash)), hash, Algo::At(plan, moment),
-                      Request{.cost = cost}, out)) [[unlikely]] {
-      DecideAnywhere(binding, key, hash, now_ns, Request{.cost = cost}, out);
+    return Finish(binding, plan, *line, hash, now_ns, cost, out);
+  }
+
+  // Reading a clock waits for all loads before it, but not for what is being fetched: so the line
+  // is asked for first.
+  [[gnu::always_inline]] WEIR_TARGET static bool TryHashedNow(const Binding& binding, uint64_t hash,
+                                                              uint64_t cost,
+                                                              Decision& out) noexcept {
+    Line& line = binding.homes.Of(hash);
+    __builtin_prefetch(&line, 1, 3);
+    const Plan& plan = binding.plan();
+    if (cost - 1 >= plan.burst || NeedsLongWay(binding)) [[unlikely]] {
+      return false;
     }
-    Tally(store.counters.Get(), out);
-    return out;
+    return Finish(binding, plan, line, hash, binding.store->ReadClock(), cost, out);
+  }
+
+  static uint64_t HashFor(const Binding& binding, std::string_view key) noexcept {
+    return base::MixHash(base::HashKey(key, binding.store->secret), binding.salt);
+  }
+
+  // Keys of other lengths: the same with a frame, for the hash is a call.
+  [[gnu::noinline]] WEIR_TARGET static bool TryCheckOther(Binding& binding, std::string_view key,
+                                                          Timestamp now, uint64_t cost,
+                                                          Decision& out) noexcept {
+    return CheckKey(*binding.store, key) == Problem::kNone &&
+           TryHashed(binding, HashFor(binding, key), now, cost, out);
+  }
+
+  [[gnu::noinline]] WEIR_TARGET static bool TryCheckOtherNow(Binding& binding, std::string_view key,
+                                                             uint64_t cost,
+                                                             Decision& out) noexcept {
+    return CheckKey(*binding.store, key) == Problem::kNone &&
+           TryHashedNow(binding, HashFor(binding, key), cost, out);
+  }
+
+  // As short as can be: docs/decisions/0014.
+  WEIR_TARGET static bool TryCheck(Binding& binding, std::string_view key, Timestamp now,
+                                   uint64_t cost, Decision& out) noexcept {
+    if (!base::UsualKey::Fits(key)) [[unlikely]] {
+      return TryCheckOther(binding, key, now, cost, out);
+    }
+    const base::UsualKey usual(key);
+    if (usual.HasNul()) [[unlikely]] {
+      return TryCheckOther(binding, key, now, cost, out);
+    }
+    const uint64_t hash = base::MixHash(usual.Hash(binding.store->secret), binding.salt);
+    return TryHashed(binding, hash, now, cost, out);
+  }
+
+  WEIR_TARGET static bool TryCheckNow(Binding& binding, std::string_view key, uint64_t cost,
+                                      Decision& out) noexcept {
+    if (!base::UsualKey::Fits(key)) [[unlikely]] {
+      return TryCheckOtherNow(binding, key, cost, out);
+    }
+    const base::UsualKey usual(key);
+    if (usual.HasNul()) [[unlikely]] {
+      return TryCheckOtherNow(binding, key, cost, out);
+    }
+    const uint64_t hash = base::MixHash(usual.Hash(binding.store->secret), binding.salt);
+    return TryHashedNow(binding, hash, cost, out);
+  }
+
+  // Any key, any cost.
+  WEIR_TARGET static void Check(Binding& binding, std::string_view key, uint64_t cost,
+                                uint64_t now_ns, Decision& out) noexcept {
+    const Problem problem = CheckKey(*binding.store, key);
+    if (problem != Problem::kNone) {
+      Refuse(binding, problem, out);
+    } else if (!CostFits(binding.plan(), cost)) {
+      TooCostly(binding, key, cost, now_ns, out);
+    } else {
+      DecideAnywhere(binding, key, now_ns, cost, out);
+      Tally(binding, out);
+    }
   }
 
   static void Charge(Binding& binding, std::string_view key, const Request& request,
@@ -153,7 +253,7 @@ struct Hot {
     }
     const Problem problem = CheckKey(store, key);
     if (problem != Problem::kNone) [[unlikely]] {
-      BadKey(binding, problem, out);
+      Refuse(binding, problem, out);
       return;
     }
     const bool bounded = request.mode == ChargeMode::kAdmit || request.mode == ChargeMode::kDryRun;
@@ -165,71 +265,108 @@ struct Hot {
     Cold::DecideScalar(binding, *binding.table, key_hash, Cold::PhaseFor(binding, key), now_ns,
                        request, out);
     if (request.mode != ChargeMode::kDryRun) {
-      Tally(store.counters.Get(), out);
+      Tally(binding, out);
     }
+  }
+
+  // A group of keys under way.
+  struct Group {
+    size_t size = 0;
+    uint32_t refused = 0;  // a bit each; the others are hashed, and their lines asked for
+    uint64_t hashes[kGroup];
+  };
+
+  [[gnu::always_inline]] WEIR_TARGET static void Fetch(const Binding& binding, const Plan& plan,
+                                                       const std::string_view* keys, size_t size,
+                                                       Group& group, Decision* out) noexcept {
+    const SharedState& store = *binding.store;
+    uint32_t refused = 0;
+    for (size_t i = 0; i < size; ++i) {
+      const std::string_view key = keys[i];
+      uint64_t key_hash = 0;
+      if (base::UsualKey::Fits(key) && !base::UsualKey(key).HasNul()) [[likely]] {
+        key_hash = base::UsualKey(key).Hash(store.secret);
+      } else if (const Problem problem = CheckKey(store, key); problem == Problem::kNone) {
+        key_hash = base::HashKey(key, store.secret);
+      } else {
+        refused |= uint32_t{1} << i;
+        out[i] = Refused(problem, plan.burst);
+        continue;
+      }
+      group.hashes[i] = base::MixHash(key_hash, binding.salt);
+      __builtin_prefetch(&binding.homes.Of(group.hashes[i]), 1, 3);
+    }
+    group.size = size;
+    group.refused = refused;
+  }
+
+  // Returns how many were denied. Match and swap key by key: all matches first and the swaps after
+  // them was measured to be slower.
+  [[gnu::always_inline]] WEIR_TARGET static uint64_t DecideGroup(
+      Binding& binding, const Plan& plan, const Group& group, const std::string_view* keys,
+      const Now& now, uint64_t now_ns, uint64_t cost, Decision* out) noexcept {
+    uint64_t denied = 0;
+    for (size_t i = 0; i < group.size; ++i) {
+      if ((group.refused >> i & 1U) != 0) [[unlikely]] {
+        continue;
+      }
+      const uint64_t hash = group.hashes[i];
+      const uint64_t wanted = Layout::Wanted(hash, binding.id, plan.generation_mark);
+      AtHome result = AtHome::kElsewhere;
+      if (wanted != 0) [[likely]] {
+        Reply::Begin(plan, static_cast<uint32_t>(cost), out[i]);
+        result = DecideAtHome(plan, binding.homes.Of(hash), wanted, now, cost, out[i]);
+      }
+      if (result == AtHome::kElsewhere) [[unlikely]] {
+        DecideAnywhere(binding, keys[i], now_ns, cost, out[i]);
+        result = out[i].allowed() ? AtHome::kAllowed : AtHome::kDenied;
+      }
+      denied += static_cast<uint64_t>(result == AtHome::kDenied);
+    }
+    return denied;
   }
 
   // In groups: the lines of a whole group are asked for while its keys are hashed, and have arrived
   // by the time the first of them is decided.
   WEIR_TARGET static void CheckMany(Binding& binding, const std::string_view* keys, size_t count,
                                     uint64_t cost, uint64_t now_ns, Decision* out) noexcept {
-    SharedState& store = *binding.store;
     const Plan& plan = binding.plan();
-    if (!CostFits(plan, cost) || (Algo::kUsesWindows && binding.needs_phase)) {
+    if (cost - 1 >= plan.burst || (Algo::kUsesWindows && binding.needs_phase)) [[unlikely]] {
       for (size_t i = 0; i < count; ++i) {
-        out[i] = Check(binding, keys[i], cost, now_ns);
+        Check(binding, keys[i], cost, now_ns, out[i]);
       }
       return;
     }
-    const Table& table = *binding.table;
-    const Request request{.cost = cost};
     const Now now = Algo::At(plan, Cold::MomentFor(binding, now_ns, 0));
     uint64_t denials = 0;
     uint64_t refusals = 0;
-    uint64_t hashes[2][kGroup];
-    size_t ready = 0;  // keys of the group before, hashed and fetched
+    Group groups[2];
     for (size_t begin = 0; begin < count + kGroup; begin += kGroup) {
-      const size_t size = begin < count ? std::min(kGroup, count - begin) : 0;
-      uint64_t* const fetched = hashes[(begin / kGroup) % 2];
-      for (size_t i = 0; i < size; ++i) {
-        const std::string_view key = keys[begin + i];
-        const Problem problem = CheckKey(store, key);
-        out[begin + i].problem = problem;
-        if (problem != Problem::kNone) [[unlikely]] {
-          out[begin + i] = Refused(problem, plan.burst);
-          ++refusals;
-          continue;
-        }
-        fetched[i] = base::MixHash(base::HashKey(key, store.secret), binding.salt);
-        __builtin_prefetch(&table.line(table.HomeOf(fetched[i])), 1, 3);
+      if (begin < count) [[likely]] {
+        const size_t size = std::min(kGroup, count - begin);
+        Fetch(binding, plan, keys + begin, size, groups[begin / kGroup % 2], out + begin);
       }
-      const uint64_t* const arrived = hashes[1 - (begin / kGroup) % 2];
-      for (size_t i = 0; i < ready; ++i) {
-        Decision& decision = out[begin - kGroup + i];
-        if (decision.problem != Problem::kNone) [[unlikely]] {
-          continue;
-        }
-        const uint64_t hash = arrived[i];
-        if (!DecideAtHome(binding, plan, table.line(table.HomeOf(hash)), hash, now, request,
-                          decision)) [[unlikely]] {
-          DecideAnywhere(binding, keys[begin - kGroup + i], hash, now_ns, request, decision);
-        }
-        denials += static_cast<uint64_t>(!decision.allowed());
+      if (begin != 0) [[likely]] {
+        const Group& arrived = groups[1 - begin / kGroup % 2];
+        denials += DecideGroup(binding, plan, arrived, keys + (begin - kGroup), now, now_ns, cost,
+                               out + (begin - kGroup));
+        refusals += static_cast<uint64_t>(std::popcount(arrived.refused));
       }
-      ready = size;
     }
-    const Counters::Mine mine = store.counters.Get();
+    const Counters::Mine mine = binding.store->counters.Get();
     mine.Add(&CounterCell::allowed, count - refusals - denials);
     mine.Add(&CounterCell::denials, denials);
     mine.Add(&CounterCell::refusals, refusals);
   }
 
   static constexpr EngineOps kOps = {
+      .try_check = &TryCheck,
+      .try_check_now = &TryCheckNow,
       .check = &Check,
       .check_many = &CheckMany,
       .charge = &Charge,
-      .give_back = &Cold::GiveBack,
-      .used = &Cold::Used,
+      .give_back = &Later::GiveBack,
+      .used = &Later::Used,
   };
 };
 

@@ -7,6 +7,7 @@
 #include "algorithm/min_gap.h"
 #include "algorithm/sliding_window.h"
 #include "store/memory/engine.h"
+#include "store/memory/give_back.h"
 
 #define WEIR_ISA scalar
 #define WEIR_TARGET
@@ -18,20 +19,12 @@ namespace {
 // Relaxed: a match is only a hint; the word is loaded again, properly, before it is believed, and a
 // miss is confirmed under the stripe lock.
 struct Matcher {
-  static unsigned Compact(const Line& line, uint64_t identity) noexcept {
+  template <class Layout, uint64_t kMask>
+  static unsigned Match(const Line& line, uint64_t wanted) noexcept {
     unsigned matches = 0;
-    for (unsigned i = 0; i < CompactLayout::kSlots; ++i) {
-      const uint64_t word = line.words[i].load(std::memory_order_relaxed);
-      matches |= static_cast<unsigned>((word & CompactLayout::kIdentityMask) == identity) << i;
-    }
-    return matches;
-  }
-
-  static unsigned Wide(const Line& line, uint64_t identity) noexcept {
-    unsigned matches = 0;
-    for (unsigned i = 0; i < WideLayout::kSlots; ++i) {
-      const uint64_t word = line.words[std::size_t{2} * i].load(std::memory_order_relaxed);
-      matches |= static_cast<unsigned>((word & WideLayout::kIdentityMask) == identity) << i;
+    for (unsigned i = 0; i < Layout::kSlots; ++i) {
+      const uint64_t word = line.words[i * (8 / Layout::kSlots)].load(std::memory_order_relaxed);
+      matches |= static_cast<unsigned>((word & kMask) == wanted) << i;
     }
     return matches;
   }

@@ -41,18 +41,49 @@ struct Snapshot {
   uint64_t value;
 };
 
+// The same on the fast path, which wants the state of one key, settled and of the current
+// generation. The payload is in the low bits of `low`; what is above it means nothing.
+struct Current {
+  std::atomic<uint64_t>* word;
+  uint64_t value;
+  uint64_t low;
+  bool wanted;
+};
+
+// The word that takes the place of a current one when its payload changes.
+template <class Layout>
+[[nodiscard]] [[gnu::always_inline]] inline uint64_t WithPayload(const Current& current,
+                                                                 uint64_t payload) noexcept {
+  // By shifts, which need no constant.
+  constexpr unsigned kAbove = 64 - Layout::kPayloadBits;
+  return current.value ^ ((current.low ^ payload) << kAbove >> kAbove);
+}
+
+// The linearisation point of a charge on the fast path: one attempt, which tells nothing of the
+// word that was there instead. The orders are those of Commit.
+[[nodiscard]] [[gnu::always_inline]] inline bool Replace(const Current& current,
+                                                         uint64_t desired) noexcept {
+  WEIR_TEST_POINT(kCommit);
+  uint64_t expected = current.value;
+  return current.word->compare_exchange_strong(expected, desired, std::memory_order_acq_rel,
+                                               std::memory_order_relaxed);
+}
+
 struct CompactLayout {
   static constexpr algorithm::SlotKind kSlot = algorithm::SlotKind::kCompact;
   static constexpr unsigned kSlots = 8;
   static constexpr unsigned kPayloadBits = algorithm::CompactTicks::kPayloadBits;
+  static constexpr unsigned kTagBits = 61 - kPayloadBits;
   static constexpr uint64_t kPayloadMask = base::LowBits(kPayloadBits);
   static constexpr uint64_t kStateMask = base::LowBits(kPayloadBits + 2);
   static constexpr uint64_t kIdentityMask = ~kStateMask & ~kAuxBit;
+  // Identity and generation are next to one another and compared as one.
+  static constexpr uint64_t kWantedMask = ~kPayloadMask & ~kAuxBit;
 
   // The quota is part of the hash already. Never 0, so that a used word is never 0.
   static uint64_t IdentityOf(uint64_t hash, uint32_t) noexcept {
-    const uint64_t tag = (hash << (kPayloadBits + 2)) & kIdentityMask;
-    return tag != 0 ? tag : uint64_t{1} << (kPayloadBits + 2);
+    const uint64_t tag = hash & base::LowBits(kTagBits);
+    return (tag != 0 ? tag : 1) << (kPayloadBits + 2);
   }
 
   static std::atomic<uint64_t>& EpochWord(Line& line, unsigned epoch) noexcept {
@@ -75,6 +106,21 @@ struct CompactLayout {
     return snapshot.value & kIdentityMask;
   }
 
+  // What the words of a line are compared with; 0 for the odd key that goes the long way. `mark` is
+  // the plan's generation in its place.
+  static uint64_t Wanted(uint64_t hash, uint32_t, uint64_t mark) noexcept {
+    const uint64_t tag = hash & base::LowBits(kTagBits);
+    return tag != 0 ? tag << (kPayloadBits + 2) | mark : 0;
+  }
+
+  [[gnu::always_inline]] static Current ReadCurrent(Line& line, unsigned slot, uint64_t wanted,
+                                                    uint64_t) noexcept {
+    const Snapshot snapshot = Read(line, slot);
+    const uint64_t low = snapshot.value ^ wanted;
+    // All but the payload and the aux bit is to be equal; by shifts, which need no constant.
+    return {snapshot.word, snapshot.value, low, (low << 1) >> (kPayloadBits + 1) == 0};
+  }
+
   // Identity came with the state in one load.
   static bool StillCurrent(const Snapshot&) noexcept { return true; }
 
@@ -88,16 +134,6 @@ struct CompactLayout {
     WEIR_TEST_POINT(kCommit);
     return snapshot.word->compare_exchange_strong(
         snapshot.value, desired, std::memory_order_acq_rel, std::memory_order_acquire);
-  }
-
-  // One attempt, which tells nothing of the word that was there instead.
-  static bool CommitOnce(Snapshot snapshot, unsigned generation, uint64_t payload) noexcept {
-    const uint64_t desired =
-        (snapshot.value & ~kStateMask) | (uint64_t{generation} << kPayloadBits) | payload;
-    WEIR_TEST_POINT(kCommit);
-    uint64_t expected = snapshot.value;
-    return snapshot.word->compare_exchange_strong(expected, desired, std::memory_order_acq_rel,
-                                                  std::memory_order_relaxed);
   }
 
   // Takes a never-used or expired slot for another key, keeping the line's aux bit.
@@ -118,6 +154,7 @@ struct WideLayout {
   static constexpr uint64_t kPayloadMask = base::LowBits(kPayloadBits);
   static constexpr unsigned kQuotaBits = 20;
   static constexpr uint64_t kIdentityMask = ~kAuxBit;
+  static constexpr uint64_t kWantedMask = kIdentityMask;
   static constexpr uint64_t kLocked = uint64_t{1} << 63;
 
   static uint64_t IdentityOf(uint64_t hash, uint32_t quota) noexcept {
@@ -160,6 +197,22 @@ struct WideLayout {
                             kIdentityMask);
   }
 
+  static uint64_t Wanted(uint64_t hash, uint32_t quota, uint64_t) noexcept {
+    return IdentityOf(hash, quota);
+  }
+
+  // Lock and generation are next to one another: one compare finds the state settled and current.
+  [[gnu::always_inline]] static Current ReadCurrent(Line& line, unsigned slot, uint64_t wanted,
+                                                    uint64_t mark) noexcept {
+    WEIR_BEFORE_STATE(line.words[std::size_t{2} * slot].load() & kIdentityMask);
+    WEIR_TEST_POINT(kRead);
+    std::atomic<uint64_t>& word = line.words[2 * slot + 1];
+    const uint64_t value = word.load(std::memory_order_acquire);
+    const uint64_t low = value ^ mark;
+    return {&word, value, low,
+            low <= kPayloadMask && IdentityAt(line, slot, {&word, value}) == wanted};
+  }
+
   // For decisions that write nothing: the state read and the id read after it belong together iff
   // the state has not changed since. The id was loaded with acquire, so this load comes after it.
   static bool StillCurrent(const Snapshot& snapshot) noexcept {
@@ -187,14 +240,6 @@ struct WideLayout {
       snapshot.value = snapshot.word->load(std::memory_order_acquire);
     }
     return false;
-  }
-
-  static bool CommitOnce(Snapshot snapshot, unsigned generation, uint64_t payload) noexcept {
-    const uint64_t desired = (uint64_t{generation} << kPayloadBits) | payload;
-    WEIR_TEST_POINT(kCommit);
-    uint64_t expected = snapshot.value;
-    return snapshot.word->compare_exchange_strong(expected, desired, std::memory_order_acq_rel,
-                                                  std::memory_order_relaxed);
   }
 
   static bool Install(Line& line, unsigned slot, Snapshot& victim, uint64_t identity,

@@ -83,10 +83,11 @@ Result<Binding*> SharedState::Bind(const Quota& quota) {
   auto binding = std::make_unique<Binding>();
   binding->store = this;
   binding->table = tables[Index(kind)].get();
+  binding->homes = binding->table->homes();
   binding->spill = spills[Index(kind)].get();
-  binding->ops = &OpsFor(*plan, simd);
+  binding->ops = OpsFor(*plan, simd);
   binding->id = id;
-  binding->salt = base::MixHash(id, 0xd1b54a32d192ed03U);
+  binding->salt = base::SaltFor(id);
   binding->needs_phase = plan->start == WindowStart::kPerKey;
   binding->calendar = std::move(calendar);
   Publish(*binding, *plan);
@@ -100,6 +101,9 @@ Result<Binding*> SharedState::Bind(const Quota& quota) {
 
 void SharedState::Publish(Binding& binding, const Plan& plan) {
   Plan aligned = plan;
+  aligned.generation_mark = uint64_t{plan.generation}
+                            << (plan.slot == SlotKind::kCompact ? CompactLayout::kPayloadBits
+                                                                : WideLayout::kPayloadBits);
   aligned.epoch_offset_ns = static_cast<uint64_t>(housekeeping.first_wall_offset_ns());
   plans.push_back(std::make_unique<const Plan>(aligned));
   const Plan& published = *plans.back();

@@ -32,9 +32,9 @@ Table::Table(algorithm::SlotKind kind, size_t budget_bytes,
   auto* const bytes = static_cast<std::byte*>(memory_.data());
   // The kernel's memory is zero, which is the state of all of these when never used; creating the
   // objects in place writes that same state and begins their lifetime.
-  lines_ = reinterpret_cast<Line*>(bytes);
+  homes_.lines = reinterpret_cast<Line*>(bytes);
   for (uint64_t i = 0; i < lines; ++i) {
-    new (&lines_[i]) Line{};
+    new (&homes_.lines[i]) Line{};
   }
   refunds_ns_ = reinterpret_cast<std::atomic<uint64_t>*>(bytes + lines * sizeof(Line));
   for (uint64_t i = 0; i < counter_count; ++i) {
@@ -45,7 +45,7 @@ Table::Table(algorithm::SlotKind kind, size_t budget_bytes,
     new (&stripes_[i]) Stripe{};
   }
   refund_mask_ = counter_count - 1;
-  homes_ = lines - (kProbe - 1);
+  homes_.count = lines - (kProbe - 1);
   stripe_mask_ = stripe_count - 1;
 }
 

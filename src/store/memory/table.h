@@ -32,7 +32,7 @@ class Table {
 
   [[nodiscard]] bool ok() const noexcept { return memory_.data() != nullptr; }
   [[nodiscard]] algorithm::SlotKind kind() const noexcept { return kind_; }
-  [[nodiscard]] uint64_t line_count() const noexcept { return homes_ + kProbe - 1; }
+  [[nodiscard]] uint64_t line_count() const noexcept { return homes_.count + kProbe - 1; }
   [[nodiscard]] size_t bytes() const noexcept { return memory_.size(); }
   [[nodiscard]] bool huge() const noexcept { return memory_.huge(); }
 
@@ -41,11 +41,20 @@ class Table {
            (kind_ == algorithm::SlotKind::kCompact ? CompactLayout::kSlots : WideLayout::kSlots);
   }
 
-  [[nodiscard]] uint64_t HomeOf(uint64_t hash) const noexcept {
-    return base::MulHigh(hash, homes_);
-  }
+  // Where keys are at home: the lines but the last few, which only take what overflows.
+  struct Homes {
+    Line* lines = nullptr;
+    uint64_t count = 0;
 
-  [[nodiscard]] Line& line(uint64_t index) const noexcept { return lines_[index]; }
+    [[nodiscard]] uint64_t IndexOf(uint64_t hash) const noexcept {
+      return base::MulHigh(hash, count);
+    }
+    [[nodiscard]] Line& Of(uint64_t hash) const noexcept { return lines[IndexOf(hash)]; }
+  };
+
+  [[nodiscard]] const Homes& homes() const noexcept { return homes_; }
+  [[nodiscard]] uint64_t HomeOf(uint64_t hash) const noexcept { return homes_.IndexOf(hash); }
+  [[nodiscard]] Line& line(uint64_t index) const noexcept { return homes_.lines[index]; }
   [[nodiscard]] Stripe& StripeOf(uint64_t home) const noexcept {
     return stripes_[home & stripe_mask_];
   }
@@ -63,10 +72,9 @@ class Table {
  private:
   algorithm::SlotKind kind_;
   base::MappedMemory memory_;
-  Line* lines_ = nullptr;
+  Homes homes_;
   Stripe* stripes_ = nullptr;
   std::atomic<uint64_t>* refunds_ns_ = nullptr;
-  uint64_t homes_ = 0;
   uint64_t stripe_mask_ = 0;
   uint64_t refund_mask_ = 0;
   std::atomic<unsigned> epoch_{0};

@@ -71,7 +71,7 @@ class TableProbe {
 
   // Distinct keys whose home is this line.
   [[nodiscard]] std::vector<std::string> KeysAt(uint64_t home, size_t count,
-                                                std::string_view prefix = "key") const {
+                                                std::string_view prefix = "a usual key: ") const {
     std::vector<std::string> keys;
     for (uint64_t i = 0; keys.size() < count; ++i) {
       std::string key = std::string(prefix) + std::to_string(i);

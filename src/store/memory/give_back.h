@@ -1,0 +1,118 @@
+// After the decision: charges that are given back, and what a key had in use when another binding
+// took over. Rare, so without the tricks of engine_hot.h.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "store/memory/engine.h"
+
+namespace weir::store {
+
+template <class Layout, class Algo>
+struct Afterwards {
+  using Cold = Engine<Layout, Algo>;
+  using State = typename Algo::State;
+  using Now = typename Algo::Now;
+  using Place = typename Cold::Place;
+
+  // What is owed is reckoned as of the latest stamp that a charge of this key can have had by the
+  // time its state was read: a charge that came after the refilling of this one was not held back
+  // by it, and must not be moved forward.
+  static algorithm::Refund GiveBack(Binding& binding, Receipt& receipt, uint64_t now_ns) noexcept {
+    const Receipt paid = receipt;
+    receipt = Receipt{};
+    // Another binding: the quota has become one of another kind since, and its states were made
+    // from what was in use then; there is nothing left of this charge to point at.
+    if (paid.charged == 0 || paid.binding >> 2 != binding.id) {
+      return {};
+    }
+    Table& table = *binding.table;
+    const uint64_t hash = base::MixHash(paid.hash, binding.salt);
+    const uint64_t home = table.HomeOf(hash);
+    const uint64_t identity = Layout::IdentityOf(hash, binding.id);
+    const uint64_t phase = Algo::kUsesWindows ? paid.refunds : 0;
+    Stripe& stripe = table.StripeOf(home);
+    uint64_t own_ns = 0;  // what failed attempts added to the counter
+    for (;;) {
+      // One at a time. Otherwise another give-back and a charge of the same size, between our load
+      // and our swap, would leave the same word but move this charge, and we would not know.
+      const base::SpinLockHolder lock(stripe.lock);
+      Place place;
+      if (!Cold::Find(table, home, identity, place)) {
+        return {};
+      }
+      ProtectPath<Layout>(table, home, place.distance);
+      const Plan& plan = binding.plan();
+      const uint64_t as_of_ns = WEIR_MUTANT(kRefundToNow)
+                                    ? now_ns
+                                    : std::max(now_ns, binding.store->clock.LatestStampNs());
+      const Moment moment = Cold::MomentFor(binding, as_of_ns, phase);
+      const Now now = Algo::At(plan, moment);
+      uint64_t mark = paid.mark;
+      const unsigned generation = paid.binding & 3U;
+      if (generation != plan.generation) {
+        if constexpr (Algo::kMarkIsState) {
+          mark = Algo::Save(plan, Cold::LoadOlder(binding, plan, generation, mark, moment), now);
+        } else if (binding.PlanOf(generation).family != plan.family) {
+          return {};
+        }
+      }
+      State state = Cold::LoadState(binding, plan, place.snapshot.value, moment, now);
+      // After the state was read: a give-back that it already shows has been counted by now.
+      const uint64_t counted = table.RefundsOf(hash).load(std::memory_order_acquire);
+      const uint64_t moved_ns =
+          Algo::kUsesWindows || WEIR_MUTANT(kRefundUncounted) ? 0 : counted - own_ns - paid.refunds;
+      const algorithm::Refund refund =
+          Algo::GiveBack(plan, state, now, mark, paid.charged, moved_ns);
+      if (!refund.changed) {
+        if (Layout::StillCurrent(place.snapshot)) {
+          return {};
+        }
+        continue;
+      }
+      // Before the commit, and anew for every attempt: receipts issued since the last one do not
+      // know of it.
+      table.RefundsOf(hash).fetch_add(refund.moved_ns, std::memory_order_acq_rel);
+      own_ns += refund.moved_ns;
+      WEIR_TEST_POINT(kRefund);
+      if (Layout::Commit(place.snapshot, plan.generation, Algo::Save(plan, state, now))) {
+        return refund;
+      }
+    }
+  }
+
+  // In use at `at_ns`, when this binding was replaced; nothing if all of it has come back by now,
+  // since then the slot might have been reclaimed or swept just as well.
+  static uint64_t Used(Binding& binding, uint64_t key_hash, uint64_t phase, uint64_t now_ns,
+                       uint64_t at_ns) noexcept {
+    const Table& table = *binding.table;
+    const uint64_t hash = base::MixHash(key_hash, binding.salt);
+    const uint64_t identity = Layout::IdentityOf(hash, binding.id);
+    Place place;
+    while (Cold::Find(table, table.HomeOf(hash), identity, place)) {
+      const Plan& plan = binding.plan();
+      const Moment moment = Cold::MomentFor(binding, now_ns, phase);
+      const Now now = Algo::At(plan, moment);
+      const Moment then = Cold::MomentFor(binding, at_ns, phase);
+      const uint64_t value = place.snapshot.value;
+      const uint64_t left =
+          Algo::Used(plan, Cold::LoadState(binding, plan, value, moment, now), now);
+      const uint64_t used =
+          left == 0
+              ? 0
+              : Algo::Used(plan, Cold::LoadState(binding, plan, value, then, Algo::At(plan, then)),
+                           Algo::At(plan, then));
+      if (Layout::StillCurrent(place.snapshot)) {
+        return used;
+      }
+    }
+    if (binding.HasPredecessor(now_ns)) {
+      Binding& before = *binding.predecessor;
+      return before.ops.used(before, key_hash, phase, now_ns, binding.since_ns);
+    }
+    return 0;
+  }
+};
+
+}  // namespace weir::store
