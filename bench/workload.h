@@ -49,15 +49,16 @@ inline uint64_t NextSeed() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-// "usr:", eight letters that never change and eight for the id: its hexadecimal digits, written
-// with the letters a to p. REQUIRES: id < 2^32.
+// "usr:" and 16 characters from '@' on, as of an encoded random id. Six bits of each byte of two
+// products: ids below 2^40 make different keys but for a chance of one in 2^50, which the count of
+// live keys would show.
 inline void MakeKey(uint64_t id, char* text) {
-  uint64_t digits = (id | id << 16) & 0x0000ffff0000ffffU;
-  digits = (digits | digits << 8) & 0x00ff00ff00ff00ffU;
-  digits = (digits | digits << 4) & 0x0f0f0f0f0f0f0f0fU;
-  digits += 0x6161616161616161U;
-  std::memcpy(text, "usr:aaaaaaaa", kKeyBytes - sizeof digits);
-  std::memcpy(text + kKeyBytes - sizeof digits, &digits, sizeof digits);
+  const auto letters = [](uint64_t x) { return (x & 0x3f3f3f3f3f3f3f3fU) | 0x4040404040404040U; };
+  const uint64_t first = letters(id * 0x9e3779b97f4a7c15U);
+  const uint64_t second = letters((id + 1) * 0xbf58476d1ce4e5b9U);
+  std::memcpy(text, "usr:", 4);
+  std::memcpy(text + 4, &first, sizeof first);
+  std::memcpy(text + 12, &second, sizeof second);
 }
 
 class KeyChunk {
