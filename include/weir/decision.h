@@ -20,6 +20,7 @@ struct Cost {
 
   // Implicit on purpose: Check(key, 5). A negative number is kept as one that no quota admits.
   template <std::integral I>
+    requires(!std::same_as<I, bool>)
   constexpr Cost(I value)  // NOLINT(google-explicit-constructor)
       : units(value < I{0} ? ~uint64_t{0} : static_cast<uint64_t>(value)) {}
 

@@ -4,7 +4,8 @@
 // quotas whose emission interval is a whole number of them go there. Wide slots (16 bytes) use
 // nanoseconds times a power of two chosen per quota, so that the rate is met to 10^-6 or better
 // whatever the limit and window are, and the longest debt still fits. A stamp is rounded down to
-// its tick; intervals are rounded up, so that rounding never admits more.
+// its tick and intervals are rounded up, so that rounding never raises the rate; a single request
+// may come up to a tick early.
 //
 // The policies beside this file (gcra.h, min_gap.h, fixed_window.h, sliding_window.h) are pure:
 // they turn (plan, state, cost, now) into (state, decision) and know no clock, lock, map or wire

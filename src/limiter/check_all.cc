@@ -32,9 +32,12 @@ void RollBack(std::span<const Charge> charges, std::span<Receipt> taken, size_t 
   Limiter::State& state = charges[index].limiter->state();
   store::Binding& binding = state.current();
   const uint64_t hash = taken[index].hash;
-  uint64_t now_ns = 0;
-  if (taken[index].charged == 0 || !state.shared.Admit(now, now_ns)) {
+  if (taken[index].charged == 0) {
     return;
+  }
+  uint64_t now_ns = 0;
+  if (!state.shared.Admit(now, now_ns)) {
+    now_ns = state.shared.ReadClock();  // the stamp has grown too old meanwhile
   }
   const uint64_t moved_ns = binding.ops.give_back(binding, taken[index], now_ns).moved_ns;
   for (size_t i = index + 1; moved_ns != 0 && i < taken.size(); ++i) {

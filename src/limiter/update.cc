@@ -37,7 +37,9 @@ bool NewGeneration(SharedState& shared, Binding& binding, Plan plan, uint64_t no
   }
   const unsigned next = (old.generation + 1U) % Binding::kGenerations;
   const Plan* const dying = binding.generations[next].load(std::memory_order_acquire);
-  if (dying != nullptr && now_ns < binding.retired_ns[next] + dying->horizon_ns) {
+  // Stamps of then may have been ahead of the clock, and those of now may be behind it.
+  const uint64_t slack_ns = 2 * shared.clock.max_skew_ns();
+  if (dying != nullptr && now_ns < binding.retired_ns[next] + dying->horizon_ns + slack_ns) {
     return false;
   }
   binding.retired_ns[old.generation] = now_ns;

@@ -17,8 +17,9 @@ namespace {
 // a rolling window, whose two halves compete for registers.
 constexpr size_t kGroup = 16;
 
-// What became of a key on its home line. kElsewhere: nothing has happened yet, decide the long way.
-enum class AtHome { kAllowed, kDenied, kElsewhere };
+// What became of a key on its home line. kElsewhere, kLost: nothing has happened yet, decide the
+// long way; somebody else was faster if kLost.
+enum class AtHome { kAllowed, kDenied, kElsewhere, kLost };
 
 template <class Layout, class Algo>
 struct Hot {
@@ -60,7 +61,7 @@ struct Hot {
     base::WorkOut(desired);
     Reply::Describe(plan, state, now, out);
     if (!Replace(current, desired) || !Layout::StillOwned(line, slot, wanted)) [[unlikely]] {
-      return AtHome::kElsewhere;
+      return AtHome::kLost;
     }
     return AtHome::kAllowed;
   }
@@ -143,16 +144,20 @@ struct Hot {
       base::WorkOut(now.tick);
     }
     Reply::Begin(plan, static_cast<uint32_t>(cost), out);
-    const AtHome result = DecideAtHome(plan, line, wanted, now, cost, out);
-    if (result == AtHome::kElsewhere) [[unlikely]] {
-      return false;
+    switch (DecideAtHome(plan, line, wanted, now, cost, out)) {
+      [[likely]] case AtHome::kAllowed:
+        Counters::Increment(cell->allowed);
+        return true;
+      case AtHome::kDenied:
+        Counters::Increment(cell->denials);
+        return true;
+      case AtHome::kLost:
+        Counters::Increment(cell->lost_races);
+        break;
+      case AtHome::kElsewhere:
+        break;
     }
-    if (result == AtHome::kAllowed) {
-      Counters::Increment(cell->allowed);
-      return true;
-    }
-    Counters::Increment(cell->denials);
-    return true;
+    return false;
   }
 
   // The first half: from the hash to what else can still send a question the long way.
@@ -317,7 +322,10 @@ struct Hot {
         Reply::Begin(plan, static_cast<uint32_t>(cost), out[i]);
         result = DecideAtHome(plan, binding.homes.Of(hash), wanted, now, cost, out[i]);
       }
-      if (result == AtHome::kElsewhere) [[unlikely]] {
+      if (result == AtHome::kElsewhere || result == AtHome::kLost) [[unlikely]] {
+        if (result == AtHome::kLost) {
+          binding.store->counters.Get().Add(&CounterCell::lost_races, 1);
+        }
         DecideAnywhere(binding, keys[i], now_ns, cost, out[i]);
         result = out[i].allowed() ? AtHome::kAllowed : AtHome::kDenied;
       }
