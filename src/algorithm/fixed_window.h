@@ -147,8 +147,12 @@ struct FixedWindow {
     return state.count << kUsedFractionBits;
   }
 
-  static State Seed(const Plan& plan, Now now, uint64_t used) noexcept {
-    return {now.id, std::min(used >> kUsedFractionBits, plan.count_max), now.left_ns};
+  static Carried Carry(const Plan& plan, State state, Now now) noexcept {
+    return {.used = Used(plan, state, now)};
+  }
+
+  static State Seed(const Plan& plan, Now now, const Carried& carried) noexcept {
+    return {now.id, std::min(carried.used >> kUsedFractionBits, plan.count_max), now.left_ns};
   }
 
   static uint64_t Stale(const Plan& plan, Now floor) noexcept {
@@ -253,8 +257,21 @@ struct FirstHitWindow {
     return state.count << kUsedFractionBits;
   }
 
-  static State Seed(const Plan& plan, Now now, uint64_t used) noexcept {
-    return {now.tick, std::min(used >> kUsedFractionBits, plan.count_max), plan.window_ticks};
+  static Carried Carry(const Plan& plan, State state, Now now) noexcept {
+    return {.used = Used(plan, state, now),
+            .family = plan.family,
+            .algorithm = Algorithm::kFixedWindow,
+            .first =
+                WideTicks::ToNs(plan, plan.window_ticks - std::min(state.left, plan.window_ticks))};
+  }
+
+  // A window of the same length stays open for as long as it would have.
+  static State Seed(const Plan& plan, Now now, const Carried& carried) noexcept {
+    const bool same = carried.algorithm == Algorithm::kFixedWindow && carried.family == plan.family;
+    const uint64_t age =
+        same ? std::min(WideTicks::FromNsUp(plan, carried.first), plan.window_ticks - 1) : 0;
+    return {now.tick - age, std::min(carried.used >> kUsedFractionBits, plan.count_max),
+            plan.window_ticks - age};
   }
 
   static uint64_t Stale(const Plan& plan, Now floor) noexcept {

@@ -127,9 +127,14 @@ struct Gcra {
     return base::MulDivFloor(state.debt, uint64_t{1} << kUsedFractionBits, plan.emission);
   }
 
-  static State Seed(const Plan& plan, Now, uint64_t used) noexcept {
-    return {std::min(base::MulDivFloor(used, plan.emission, uint64_t{1} << kUsedFractionBits),
-                     plan.debt_max)};
+  static Carried Carry(const Plan& plan, State state, Now now) noexcept {
+    return {.used = Used(plan, state, now)};
+  }
+
+  static State Seed(const Plan& plan, Now, const Carried& carried) noexcept {
+    return {
+        std::min(base::MulDivFloor(carried.used, plan.emission, uint64_t{1} << kUsedFractionBits),
+                 plan.debt_max)};
   }
 
   // What the sweeper writes into an expired state so that it stays in the recent past.

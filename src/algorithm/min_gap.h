@@ -20,6 +20,7 @@ struct MinGap {
   static constexpr bool kCountsUnits = false;  // whether a cost can be too large for the quota
   static constexpr bool kMarkIsState = true;   // a receipt's mark converts like a state
   static constexpr bool kUsesWindows = false;  // whether Moment's phase and period matter
+  static constexpr unsigned kLeftBits = 60;
 
   static Now At(const Plan& plan, const Moment& moment) noexcept {
     return Bucket::At(plan, moment);
@@ -95,8 +96,17 @@ struct MinGap {
     return state.debt == 0 ? 0 : uint64_t{1} << kUsedFractionBits;
   }
 
-  static State Seed(const Plan& plan, Now, uint64_t used) noexcept {
-    return {used == 0 ? 0 : plan.emission};
+  // Another gap keeps the part that is left to wait: a shorter one ends no later than this one.
+  static Carried Carry(const Plan& plan, State state, Now now) noexcept {
+    return {.used = Used(plan, state, now),
+            .algorithm = Algorithm::kMinGap,
+            .first = base::MulDivFloor(state.debt, uint64_t{1} << kLeftBits, plan.emission)};
+  }
+
+  static State Seed(const Plan& plan, Now, const Carried& carried) noexcept {
+    return {carried.algorithm == Algorithm::kMinGap
+                ? base::MulDivFloor(carried.first, plan.emission, uint64_t{1} << kLeftBits)
+                : plan.emission};
   }
 
   static uint64_t Stale(const Plan& plan, Now floor) noexcept { return Bucket::Stale(plan, floor); }

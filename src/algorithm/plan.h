@@ -123,6 +123,16 @@ struct WideTicks {
 // Units in use are passed from one kind of quota to another in fixed point.
 inline constexpr unsigned kUsedFractionBits = 20;
 
+// What a key takes along when another binding takes over its quota: the units in use, which any
+// kind of quota understands, and for the same kind the rest of the state as of that instant.
+struct Carried {
+  uint64_t used = 0;    // fixed point; 0: nothing
+  uint64_t family = 0;  // of the plan it comes from; windows of the same family fit as they are
+  Algorithm algorithm = Algorithm::kTokenBucket;
+  uint64_t first = 0;  // the policy's own
+  uint64_t second = 0;
+};
+
 // What a give-back came to.
 struct Refund {
   uint64_t moved_ns = 0;  // how much earlier the key is free: what other receipts are now off by

@@ -151,8 +151,22 @@ struct SlidingWindow {
     return (state.weighted + state.current) << kUsedFractionBits;
   }
 
-  static State Seed(const Plan& plan, Now now, uint64_t used) noexcept {
-    return {now.id, 0, std::min(used >> kUsedFractionBits, plan.count_max), now.left_ns, 0};
+  static Carried Carry(const Plan& plan, const State& state, Now now) noexcept {
+    return {.used = Used(plan, state, now),
+            .family = plan.family,
+            .algorithm = Algorithm::kSlidingWindow,
+            .first = state.previous,
+            .second = state.current};
+  }
+
+  // Windows of the same length are the same windows: both counts stay what they are.
+  static State Seed(const Plan& plan, Now now, const Carried& carried) noexcept {
+    if (carried.algorithm == Algorithm::kSlidingWindow && carried.family == plan.family) {
+      const uint64_t previous = std::min(carried.first, plan.count_max);
+      return {now.id, previous, std::min(carried.second, plan.count_max), now.left_ns,
+              Weigh(plan, previous, now.left_ns)};
+    }
+    return {now.id, 0, std::min(carried.used >> kUsedFractionBits, plan.count_max), now.left_ns, 0};
   }
 
   static uint64_t Stale(const Plan& plan, Now floor) noexcept {

@@ -46,9 +46,9 @@ struct EngineOps {
   void (*charge)(Binding&, std::string_view key, const Request&, uint64_t now_ns,
                  Decision&) noexcept;
   algorithm::Refund (*give_back)(Binding&, Receipt&, uint64_t now_ns) noexcept;
-  // Units (in fixed point) that a key had in use when another binding took over from this one.
-  uint64_t (*used)(Binding&, uint64_t key_hash, uint64_t phase, uint64_t now_ns,
-                   uint64_t at_ns) noexcept;
+  // What a key had in use at `at_ns`, when another binding took over from this one.
+  algorithm::Carried (*used)(Binding&, uint64_t key_hash, uint64_t phase, uint64_t now_ns,
+                             uint64_t at_ns) noexcept;
 };
 
 struct Binding {

@@ -102,11 +102,12 @@ struct Engine {
                           const Now& now) noexcept {
     if (binding.HasPredecessor(now_ns)) [[unlikely]] {
       Binding& before = *binding.predecessor;
-      const uint64_t used = before.ops.used(before, key_hash, phase, now_ns, binding.since_ns);
-      if (used != 0) {
+      const algorithm::Carried carried =
+          before.ops.used(before, key_hash, phase, now_ns, binding.since_ns);
+      if (carried.used != 0) {
         // What was owed at the change, from then on under this plan.
         const Now since = Algo::At(plan, MomentFor(binding, binding.seed_ns, phase));
-        return Algo::Load(plan, Algo::Save(plan, Algo::Seed(plan, since, used), since), now);
+        return Algo::Load(plan, Algo::Save(plan, Algo::Seed(plan, since, carried), since), now);
       }
     }
     return Algo::Fresh(plan, now, Algo::At(plan, MomentFor(binding, floor_ns, phase)));

@@ -82,36 +82,35 @@ struct Afterwards {
     }
   }
 
-  // In use at `at_ns`, when this binding was replaced; nothing if all of it has come back by now,
-  // since then the slot might have been reclaimed or swept just as well.
-  static uint64_t Used(Binding& binding, uint64_t key_hash, uint64_t phase, uint64_t now_ns,
-                       uint64_t at_ns) noexcept {
+  // What a key had at `at_ns`, when this binding was replaced; nothing if all of it has come back
+  // by now, since then the slot might have been reclaimed or swept just as well. A key that was
+  // never here is asked for one binding further back, as of the same instant: what it would owe
+  // there.
+  static algorithm::Carried Used(Binding& binding, uint64_t key_hash, uint64_t phase,
+                                 uint64_t now_ns, uint64_t at_ns) noexcept {
     const Table& table = *binding.table;
     const uint64_t hash = base::MixHash(key_hash, binding.salt);
     const uint64_t identity = Layout::IdentityOf(hash, binding.id);
     Place place;
     while (Cold::Find(table, table.HomeOf(hash), identity, place)) {
       const Plan& plan = binding.plan();
-      const Moment moment = Cold::MomentFor(binding, now_ns, phase);
-      const Now now = Algo::At(plan, moment);
-      const Moment then = Cold::MomentFor(binding, at_ns, phase);
-      const uint64_t value = place.snapshot.value;
-      const uint64_t left =
-          Algo::Used(plan, Cold::LoadState(binding, plan, value, moment, now), now);
-      const uint64_t used =
-          left == 0
-              ? 0
-              : Algo::Used(plan, Cold::LoadState(binding, plan, value, then, Algo::At(plan, then)),
-                           Algo::At(plan, then));
+      const auto carried_at = [&](uint64_t ns) {
+        const Moment moment = Cold::MomentFor(binding, ns, phase);
+        const Now now = Algo::At(plan, moment);
+        const State state = Cold::LoadState(binding, plan, place.snapshot.value, moment, now);
+        return Algo::Carry(plan, state, now);
+      };
+      const algorithm::Carried carried =
+          carried_at(now_ns).used == 0 ? algorithm::Carried{} : carried_at(at_ns);
       if (Layout::StillCurrent(place.snapshot)) {
-        return used;
+        return carried;
       }
     }
     if (binding.HasPredecessor(now_ns)) {
       Binding& before = *binding.predecessor;
-      return before.ops.used(before, key_hash, phase, now_ns, binding.since_ns);
+      return before.ops.used(before, key_hash, phase, now_ns, at_ns);
     }
-    return 0;
+    return {};
   }
 };
 
