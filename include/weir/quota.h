@@ -26,6 +26,8 @@ enum class Algorithm : uint8_t {
   kSlidingWindow,  // two counters, the older one weighted
   kMinGap,         // a least distance between two requests
   kCalendar,       // a counter per day, week, month or year of a time zone
+  kSlidingLog,     // every unit's stamp: exact over any window
+  kSlicedWindow,   // a counter per slice of the window
 };
 
 [[nodiscard]] std::string_view ToString(Algorithm algorithm) noexcept;
@@ -48,11 +50,14 @@ struct QuotaSpec {
   WindowStart start = WindowStart::kEpoch;
   CalendarPeriod period = CalendarPeriod::kMonth;
   std::string time_zone = "UTC";  // calendar only; a name of the system's zone database
+  int64_t slices = 0;             // sliced window only: how many make up the window
 };
 
 class Quota {
  public:
   static constexpr int64_t kMaxLimit = 4294967295;  // 2^32 - 1, also the largest burst
+  static constexpr int64_t kMaxLogLimit = 65536;    // a sliding log keeps a stamp for each unit
+  static constexpr int64_t kMaxSlices = 1024;
   static constexpr Duration kMinWindow = std::chrono::microseconds(1);
   static constexpr Duration kMaxWindow = std::chrono::hours(24 * 3653);    // ten years
   static constexpr Duration kMaxHorizon = std::chrono::hours(24 * 36525);  // a hundred years
@@ -72,6 +77,9 @@ class Quota {
   static Result<Quota> MinGap(Duration gap);
   static Result<Quota> Calendar(int64_t limit, CalendarPeriod period,
                                 std::string_view time_zone = "UTC");
+  static Result<Quota> SlidingLog(int64_t limit, Duration window);
+  // REQUIRES: the window is a whole number of slices of at least a microsecond.
+  static Result<Quota> SlicedWindow(int64_t limit, Duration window, int64_t slices);
 
   [[nodiscard]] Algorithm algorithm() const noexcept { return spec_.algorithm; }
   [[nodiscard]] uint32_t limit() const noexcept { return static_cast<uint32_t>(spec_.limit); }
@@ -80,6 +88,7 @@ class Quota {
   [[nodiscard]] uint32_t burst() const noexcept { return static_cast<uint32_t>(spec_.burst); }
   [[nodiscard]] WindowStart start() const noexcept { return spec_.start; }
   [[nodiscard]] CalendarPeriod period() const noexcept { return spec_.period; }
+  [[nodiscard]] uint32_t slices() const noexcept { return static_cast<uint32_t>(spec_.slices); }
   [[nodiscard]] const std::string& time_zone() const noexcept { return spec_.time_zone; }
 
   // Text that Parse reads back to an equal quota.

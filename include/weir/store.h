@@ -45,6 +45,9 @@ struct MemoryOptions {
   // Layout. Buckets and gaps at whole microseconds take 8-byte slots, all else 16-byte slots.
   // -1: half each; a limiter made without a store gives its whole budget to what its quota needs.
   int wide_percent = -1;
+  // Of the budget, for sliding logs and sliced windows, whose states are records of many bytes; the
+  // rest is for slots. -1: none, or all of it for a limiter made without a store that needs them.
+  int record_percent = -1;
   bool huge_pages = true;  // ask for them; without them the table works all the same
   Simd simd = Simd::kAuto;
 };
@@ -58,6 +61,7 @@ struct StoreStats {
   uint64_t lost_races = 0;  // compare-and-swap attempts that had to be repeated
   uint64_t slots = 0;
   uint64_t live_slots = 0;  // sampled on tables above 64 Ki lines
+  uint64_t records = 0;     // in use, among them those that could be taken back
   size_t budget_bytes = 0;
   Simd simd = Simd::kScalar;  // what kAuto came to
   bool huge_pages = false;

@@ -169,6 +169,17 @@ Result<Plan> CompileSliding(Plan plan) {
   return plan;
 }
 
+Plan CompileSliced(const Quota& quota, Plan plan) {
+  plan.slices = quota.slices();
+  plan.slice_ns = plan.window_ns / plan.slices;
+  plan.per_slice = base::Reciprocal(plan.slice_ns);
+  plan.family ^= uint64_t{plan.slices} << 48;
+  plan.count_max = 2 * uint64_t{plan.limit};
+  plan.horizon_ns = plan.window_ns + plan.slice_ns;
+  plan.wrap_ns = kUint64Max;
+  return plan;
+}
+
 Plan CompileCalendar(const Quota& quota, Plan plan) {
   SetCounter(plan, 1);
   constexpr uint64_t kNominalDays[] = {1, 7, 31, 366};
@@ -193,6 +204,11 @@ bool FitsCompact(const Quota& quota) noexcept {
          base::SaturatingMul(window / unit, 2 * uint64_t{quota.burst()}) <= kCompactDebtMax;
 }
 
+bool NeedsRecord(const Quota& quota) noexcept {
+  return quota.algorithm() == Algorithm::kSlidingLog ||
+         quota.algorithm() == Algorithm::kSlicedWindow;
+}
+
 Result<Plan> Compile(const Quota& quota, SlotKind slot) {
   Plan plan;
   plan.algorithm = quota.algorithm();
@@ -204,6 +220,9 @@ Result<Plan> Compile(const Quota& quota, SlotKind slot) {
   if (plan.window_ns != 0) {
     plan.per_window = base::Reciprocal(plan.window_ns);
     plan.family = (plan.window_ns << 2) | static_cast<uint64_t>(plan.start);
+  }
+  if (NeedsRecord(quota) != (slot == SlotKind::kRecord)) {
+    return Error::Invalid("quota: " + quota.ToString() + " is of another layout");
   }
   if (slot == SlotKind::kCompact) {
     if (!FitsCompact(quota)) {
@@ -222,6 +241,12 @@ Result<Plan> Compile(const Quota& quota, SlotKind slot) {
       return CompileSliding(plan);
     case Algorithm::kCalendar:
       return CompileCalendar(quota, plan);
+    case Algorithm::kSlidingLog:
+      plan.horizon_ns = plan.window_ns;
+      plan.wrap_ns = kUint64Max;
+      return plan;
+    case Algorithm::kSlicedWindow:
+      return CompileSliced(quota, plan);
   }
   return Error::Invalid("algorithm: unknown");
 }

@@ -22,7 +22,8 @@
 
 namespace weir::algorithm {
 
-enum class SlotKind : uint8_t { kCompact, kWide };
+// kRecord: a block of words of its own, for states that need more than a word.
+enum class SlotKind : uint8_t { kCompact, kWide, kRecord };
 
 // An instant as a policy needs it.
 struct Moment {
@@ -59,6 +60,9 @@ struct Plan {
   uint64_t epoch_offset_ns = 0;  // Moment::ns plus this is Unix time
   uint64_t family = 0;           // equal iff two plans cut time into the same windows
   base::Reciprocal per_window;
+  uint32_t slices = 0;
+  uint64_t slice_ns = 0;
+  base::Reciprocal per_slice;
 
   // Housekeeping.
   uint64_t changed_at_ns = 0;  // when this generation replaced the one before
@@ -68,6 +72,9 @@ struct Plan {
 
 // Whether 8-byte slots can hold this quota.
 [[nodiscard]] bool FitsCompact(const Quota& quota) noexcept;
+
+// Whether it needs a record.
+[[nodiscard]] bool NeedsRecord(const Quota& quota) noexcept;
 
 // The error names the field and the nearest value that this layout can hold.
 [[nodiscard]] Result<Plan> Compile(const Quota& quota, SlotKind slot);

@@ -1,6 +1,7 @@
 // Every way to build a quota ends in Check: nothing else decides what is valid.
 #include "weir/quota.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -33,9 +34,9 @@ MaybeFault CheckEnumerators(const QuotaSpec& spec) {
   const auto fault = [](QuotaField field, std::string_view name, unsigned found, unsigned most) {
     return Fault{field, TooLarge(name, std::to_string(found), std::to_string(most))};
   };
-  if (spec.algorithm > Algorithm::kCalendar) {
+  if (spec.algorithm > Algorithm::kSlicedWindow) {
     return fault(QuotaField::kAlgorithm, "algorithm", static_cast<unsigned>(spec.algorithm),
-                 static_cast<unsigned>(Algorithm::kCalendar));
+                 static_cast<unsigned>(Algorithm::kSlicedWindow));
   }
   if (spec.start > WindowStart::kPerKey) {
     return fault(QuotaField::kStart, "start", static_cast<unsigned>(spec.start),
@@ -59,6 +60,10 @@ MaybeFault CheckForeignFields(const QuotaSpec& spec) {
   if (spec.start != WindowStart::kEpoch && spec.algorithm != Algorithm::kFixedWindow) {
     return fault(QuotaField::kStart, "start", std::string(algorithm::NameOf(spec.start)),
                  "the only value is epoch (where a window begins is chosen for fixed-window only)");
+  }
+  if (spec.slices != 0 && spec.algorithm != Algorithm::kSlicedWindow) {
+    return fault(QuotaField::kSlices, "slices", std::to_string(spec.slices),
+                 "the only value is 0 (slices belong to sliced-window)");
   }
   if (spec.algorithm == Algorithm::kCalendar) {
     if (spec.window != Duration::zero()) {
@@ -87,6 +92,32 @@ MaybeFault CheckWindow(const QuotaSpec& spec) {
   if (spec.window > Quota::kMaxWindow) {
     return Fault{QuotaField::kWindow,
                  TooLarge(name, FormatDuration(spec.window), FormatDuration(Quota::kMaxWindow))};
+  }
+  return std::nullopt;
+}
+
+// The window must be cut into whole nanoseconds; the nearest number of slices that does is named.
+MaybeFault CheckSlices(const QuotaSpec& spec) {
+  if (spec.algorithm != Algorithm::kSlicedWindow) {
+    return std::nullopt;
+  }
+  if (spec.slices < 1) {
+    return Fault{QuotaField::kSlices, TooSmall("slices", std::to_string(spec.slices), "1")};
+  }
+  const int64_t most = std::min(Quota::kMaxSlices, spec.window / Quota::kMinWindow);
+  if (spec.slices > most) {
+    return Fault{QuotaField::kSlices,
+                 TooLarge("slices", std::to_string(spec.slices), std::to_string(most))};
+  }
+  int64_t nearest = spec.slices;
+  while (spec.window.count() % nearest != 0) {
+    --nearest;
+  }
+  if (nearest != spec.slices) {
+    return Fault{QuotaField::kSlices, "slices: " + std::to_string(spec.slices) + " do not divide " +
+                                          FormatDuration(spec.window) +
+                                          " evenly; the nearest that do are " +
+                                          std::to_string(nearest)};
   }
   return std::nullopt;
 }
@@ -143,6 +174,11 @@ MaybeFault Check(QuotaSpec& spec) {
     return Fault{QuotaField::kLimit,
                  TooLarge("limit", std::to_string(spec.limit), std::to_string(Quota::kMaxLimit))};
   }
+  if (spec.algorithm == Algorithm::kSlidingLog && spec.limit > Quota::kMaxLogLimit) {
+    return Fault{QuotaField::kLimit, TooLarge("limit", std::to_string(spec.limit),
+                                              std::to_string(Quota::kMaxLogLimit)) +
+                                         " for sliding-log, which keeps a stamp for each unit"};
+  }
   if (spec.burst == 0) {
     spec.burst = spec.limit;
   }
@@ -153,6 +189,9 @@ MaybeFault Check(QuotaSpec& spec) {
     if (MaybeFault fault = CheckWindow(spec)) {
       return fault;
     }
+  }
+  if (MaybeFault fault = CheckSlices(spec)) {
+    return fault;
   }
   if (MaybeFault fault = CheckBurst(spec)) {
     return fault;
@@ -182,6 +221,10 @@ std::string_view ToString(Algorithm algorithm) noexcept {
       return "min-gap";
     case Algorithm::kCalendar:
       return "calendar";
+    case Algorithm::kSlidingLog:
+      return "sliding-log";
+    case Algorithm::kSlicedWindow:
+      return "sliced-window";
   }
   return "unknown";
 }
@@ -235,6 +278,15 @@ Result<Quota> Quota::Calendar(int64_t limit, CalendarPeriod period, std::string_
                  .time_zone = std::string(time_zone)});
 }
 
+Result<Quota> Quota::SlidingLog(int64_t limit, Duration window) {
+  return Create({.algorithm = Algorithm::kSlidingLog, .limit = limit, .window = window});
+}
+
+Result<Quota> Quota::SlicedWindow(int64_t limit, Duration window, int64_t slices) {
+  return Create(
+      {.algorithm = Algorithm::kSlicedWindow, .limit = limit, .window = window, .slices = slices});
+}
+
 std::string Quota::ToString() const {
   return algorithm::FormatQuota(spec_);
 }
@@ -243,7 +295,7 @@ bool operator==(const Quota& a, const Quota& b) noexcept {
   return a.spec_.algorithm == b.spec_.algorithm && a.spec_.limit == b.spec_.limit &&
          a.spec_.window == b.spec_.window && a.spec_.burst == b.spec_.burst &&
          a.spec_.start == b.spec_.start && a.spec_.period == b.spec_.period &&
-         a.spec_.time_zone == b.spec_.time_zone;
+         a.spec_.time_zone == b.spec_.time_zone && a.spec_.slices == b.spec_.slices;
 }
 
 }  // namespace weir

@@ -68,6 +68,9 @@ std::string FormatQuota(const QuotaSpec& spec) {
     out += " ";
     out += ToString(spec.algorithm);
   }
+  if (spec.algorithm == Algorithm::kSlicedWindow) {
+    out += " slices " + std::to_string(spec.slices);
+  }
   if (spec.start != WindowStart::kEpoch) {
     out += " from ";
     out += NameOf(spec.start);

@@ -81,6 +81,9 @@ TEST(QuotaParse, ReadsWhatPeopleWrite) {
       {"100/min burst 20 leaky-bucket", Quota::LeakyBucket(100, 1min, 20)},
       {"100/min Leaky-Bucket Burst 20", Quota::LeakyBucket(100, 1min, 20)},
       {"100/min sliding-window", Quota::SlidingWindow(100, 1min)},
+      {"100/min sliding-log", Quota::SlidingLog(100, 1min)},
+      {"500/h sliced-window slices 60", Quota::SlicedWindow(500, 1h, 60)},
+      {"500/h Slices 1 Sliced-Window", Quota::SlicedWindow(500, 1h, 1)},
       {"100/min fixed-window", Quota::FixedWindow(100, 1min)},
       {"100/min fixed-window from epoch", Quota::FixedWindow(100, 1min)},
       {"100/min from first-hit fixed-window",
@@ -217,6 +220,17 @@ TEST(QuotaParse, RefusesWhatItCannotMeanAndSaysWhy) {
       {"10/s calendar calendar", "is one too many"},
       {"10/s min-gap", "a gap is a quota of its own: gap 2s"},
       {"10/s from epoch", "column 6: from: not allowed for sliding-window"},
+      {"10/s slices 4", "column 6: slices: not allowed for sliding-window"},
+      {"10/s sliced-window", "column 6: slices: missing"},
+      {"10/s sliced-window slices", "slices: expected a number"},
+      {"10/s sliced-window slices 0", "slices: 0 is not allowed; the least is 1"},
+      {"10/s sliced-window slices 1025", "slices: 1025 is not allowed; the most is 1024"},
+      {"10/s sliced-window slices 7",
+       "slices: 7 do not divide 1s evenly; the nearest that do are 5"},
+      {"10/10us sliced-window slices 11", "slices: 11 is not allowed; the most is 10"},
+      {"65537/s sliding-log", "limit: 65537 is not allowed; the most is 65536"},
+      {"10/s sliding-log burst 3", "burst: not allowed for sliding-log"},
+      {"10/month sliced-window slices 3", "not allowed with month"},
       {"10/s token-bucket from epoch", "from: not allowed for token-bucket"},
       {"10/s fixed-window from", "from: expected epoch, first-hit or per-key, found the end"},
       {"10/s fixed-window from frist-hit", "did you mean \"first-hit\"? allowed are epoch"},
@@ -288,8 +302,8 @@ TEST(QuotaCreate, RefusesValuesOutOfRangeWithTheNearestAllowed) {
               "time_zone: \"Nowhere/Land\"");
   ExpectError(Quota::Calendar(1, CalendarPeriod::kDay, ""), "time_zone: \"\" is not a time zone");
   // NOLINTBEGIN(clang-analyzer-optin.core.EnumCastOutOfRange): that is what is refused here.
-  ExpectError(Quota::Create({.algorithm = static_cast<Algorithm>(6), .limit = 1, .window = 1s}),
-              "algorithm: 6 is not allowed; the most is 5");
+  ExpectError(Quota::Create({.algorithm = static_cast<Algorithm>(8), .limit = 1, .window = 1s}),
+              "algorithm: 8 is not allowed; the most is 7");
   ExpectError(Quota::FixedWindow(1, 1s, static_cast<WindowStart>(3)), "start: 3 is not allowed");
   ExpectError(Quota::Calendar(1, static_cast<CalendarPeriod>(4)), "period: 4 is not allowed");
   // NOLINTEND(clang-analyzer-optin.core.EnumCastOutOfRange)
@@ -373,6 +387,8 @@ TEST(QuotaToString, NamesEveryAlgorithm) {
   EXPECT_EQ(ToString(Algorithm::kLeakyBucket), "leaky-bucket");
   EXPECT_EQ(ToString(Algorithm::kFixedWindow), "fixed-window");
   EXPECT_EQ(ToString(Algorithm::kSlidingWindow), "sliding-window");
+  EXPECT_EQ(ToString(Algorithm::kSlidingLog), "sliding-log");
+  EXPECT_EQ(ToString(Algorithm::kSlicedWindow), "sliced-window");
   EXPECT_EQ(ToString(Algorithm::kMinGap), "min-gap");
   EXPECT_EQ(ToString(Algorithm::kCalendar), "calendar");
   // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): a caller's cast.

@@ -39,13 +39,15 @@ constexpr std::string_view kUnitsAllowed =
 
 constexpr Algorithm kNamedAlgorithms[] = {Algorithm::kTokenBucket, Algorithm::kLeakyBucket,
                                           Algorithm::kFixedWindow, Algorithm::kSlidingWindow,
-                                          Algorithm::kCalendar};
+                                          Algorithm::kCalendar,    Algorithm::kSlidingLog,
+                                          Algorithm::kSlicedWindow};
 constexpr WindowStart kStarts[] = {WindowStart::kEpoch, WindowStart::kFirstHit,
                                    WindowStart::kPerKey};
 
 constexpr std::string_view kWordsAllowed =
     "allowed are \"burst <n>\", \"token-bucket\", \"leaky-bucket\", \"fixed-window\", "
-    "\"sliding-window\", \"calendar\", \"from <start>\" and \"in <time zone>\"";
+    "\"sliding-window\", \"sliding-log\", \"sliced-window slices <k>\", \"calendar\", "
+    "\"from <start>\" and \"in <time zone>\"";
 
 char Lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -181,6 +183,7 @@ class Parser {
   Word algorithm_;
   Word burst_;
   Word from_;
+  Word slices_;
   Word in_;
 };
 
@@ -407,14 +410,16 @@ bool Parser::Option(Word word) {
   }
   const bool is_burst = SameWord(word.text, "burst");
   const bool is_from = SameWord(word.text, "from");
-  if (is_burst || is_from || SameWord(word.text, "in")) {
-    if (!Once(is_burst ? burst_ : is_from ? from_ : in_, word)) {
+  const bool is_slices = SameWord(word.text, "slices");
+  if (is_burst || is_from || is_slices || SameWord(word.text, "in")) {
+    if (!Once(is_burst ? burst_ : is_from ? from_ : is_slices ? slices_ : in_, word)) {
       return false;
     }
     SkipSpace();
     const Word value = TakeWord(Stop::kSpace);
     if (value.text.empty()) {
-      return Fail(value.column, is_burst ? "burst: expected a number, such as 20, found the end"
+      return Fail(value.column, is_burst    ? "burst: expected a number, such as 20, found the end"
+                                : is_slices ? "slices: expected a number, such as 60, found the end"
                                 : is_from
                                     ? "from: expected epoch, first-hit or per-key, found the end"
                                     : "in: expected a time zone, such as Europe/Berlin, found "
@@ -423,6 +428,10 @@ bool Parser::Option(Word word) {
     if (is_burst) {
       Place(QuotaField::kBurst, value.column);
       return Number(value, "burst", out_.spec.burst);
+    }
+    if (is_slices) {
+      Place(QuotaField::kSlices, value.column);
+      return Number(value, "slices", out_.spec.slices);
     }
     if (is_from) {
       return Start(value);
@@ -437,6 +446,7 @@ bool Parser::Option(Word word) {
   }
   suggestion.Consider("burst");
   suggestion.Consider("from");
+  suggestion.Consider("slices");
   return Fail(word.column, Quoted(word.text) + " is not known here;" + suggestion.Phrase() + " " +
                                std::string(kWordsAllowed));
 }
@@ -458,7 +468,7 @@ bool Parser::Start(Word word) {
 bool Parser::ResolveCalendar() {
   QuotaSpec& spec = out_.spec;
   const bool has_fixed_length = span_.unit->ns != 0;
-  for (const Word& word : {algorithm_, burst_, from_}) {
+  for (const Word& word : {algorithm_, burst_, from_, slices_}) {
     if (word.column == 0 || SameWord(word.text, "calendar")) {
       continue;
     }
@@ -501,6 +511,16 @@ bool Parser::Resolve() {
   if (from_.column != 0 && spec.algorithm != Algorithm::kFixedWindow) {
     return Fail(from_.column, "from: not allowed for " + std::string(ToString(spec.algorithm)) +
                                   "; where a window begins is chosen for fixed-window only");
+  }
+  if (slices_.column != 0 && spec.algorithm != Algorithm::kSlicedWindow) {
+    return Fail(slices_.column, "slices: not allowed for " + std::string(ToString(spec.algorithm)) +
+                                    "; slices belong to sliced-window, such as \"500/h "
+                                    "sliced-window slices 60\"");
+  }
+  if (spec.algorithm == Algorithm::kSlicedWindow && slices_.column == 0) {
+    return Fail(algorithm_.column,
+                "slices: missing; say into how many slices the window is cut, such as \"500/h "
+                "sliced-window slices 60\"");
   }
   if (in_.column != 0) {
     return Fail(in_.column, "in: not allowed for " + std::string(ToString(spec.algorithm)) +

@@ -34,8 +34,9 @@ enum class QuotaField : uint8_t {
   kStart,
   kPeriod,
   kTimeZone,
+  kSlices,
 };
-inline constexpr size_t kQuotaFields = 7;
+inline constexpr size_t kQuotaFields = 8;
 
 struct ParsedQuota {
   QuotaSpec spec;

@@ -47,6 +47,10 @@ class WEIR_CAPABILITY("spin lock") SpinLock {
     }
   }
 
+  [[nodiscard]] bool TryLock() noexcept WEIR_TRY_ACQUIRE(true) {
+    return held_.exchange(1, std::memory_order_acquire) == 0;
+  }
+
   void Unlock() noexcept WEIR_RELEASE() { held_.store(0, std::memory_order_release); }
 
  private:

@@ -22,6 +22,9 @@ Limiter& Limiter::operator=(Limiter&&) noexcept = default;
 Limiter::~Limiter() = default;
 
 Result<Limiter> Limiter::Create(const Quota& quota, MemoryOptions options) {
+  if (options.record_percent == -1) {
+    options.record_percent = algorithm::NeedsRecord(quota) ? 100 : 0;
+  }
   if (options.wide_percent == -1) {
     options.wide_percent = algorithm::FitsCompact(quota) ? 0 : 100;
   }

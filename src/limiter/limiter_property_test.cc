@@ -48,6 +48,9 @@ TEST(AdmitIff, HoldsForFixedAndSlidingWindows) {
 TEST(AdmitIff, HoldsForGaps) {
   FollowMany(testing::RandomGap, 2000);
 }
+TEST(AdmitIff, HoldsForLogsAndSlices) {
+  FollowMany(testing::RandomRecord, 4000);
+}
 TEST(AdmitIff, HoldsForCalendarQuotas) {
   FollowMany(testing::RandomCalendar, 2000);
 }

@@ -23,9 +23,12 @@ bool SameKind(const Plan& a, const Plan& b) {
   };
   const bool same_algorithm =
       a.algorithm == b.algorithm || (bucket(a.algorithm) && bucket(b.algorithm));
-  // The code that decides differs by where a window starts; calendars keep their own periods.
+  // The code that decides differs by where a window starts; calendars and slices keep their own
+  // periods.
+  const bool own_periods =
+      a.algorithm == Algorithm::kCalendar || a.algorithm == Algorithm::kSlicedWindow;
   return same_algorithm && a.slot == b.slot && a.start == b.start &&
-         (a.algorithm != Algorithm::kCalendar || a.family == b.family);
+         (!own_periods || a.family == b.family);
 }
 
 // True if the change could be made as a new generation.
@@ -39,7 +42,10 @@ bool NewGeneration(SharedState& shared, Binding& binding, Plan plan, uint64_t no
   const Plan* const dying = binding.generations[next].load(std::memory_order_acquire);
   // Stamps of then may have been ahead of the clock, and those of now may be behind it.
   const uint64_t slack_ns = 2 * shared.clock.max_skew_ns();
-  if (dying != nullptr && now_ns < binding.retired_ns[next] + dying->horizon_ns + slack_ns) {
+  // Records do not say which generation wrote them: every plan reads them alike.
+  const bool tells_apart = plan.slot != algorithm::SlotKind::kRecord;
+  if (tells_apart && dying != nullptr &&
+      now_ns < binding.retired_ns[next] + dying->horizon_ns + slack_ns) {
     return false;
   }
   binding.retired_ns[old.generation] = now_ns;
@@ -54,7 +60,7 @@ bool NewGeneration(SharedState& shared, Binding& binding, Plan plan, uint64_t no
 // now on: the instant is dated back by as much, and a raise never denies.
 uint64_t SeedInstant(const Plan& plan, uint64_t now_ns) {
   if (plan.algorithm == Algorithm::kFixedWindow || plan.algorithm == Algorithm::kSlidingWindow ||
-      plan.algorithm == Algorithm::kCalendar) {
+      plan.algorithm == Algorithm::kCalendar || plan.slot == algorithm::SlotKind::kRecord) {
     return now_ns;
   }
   constexpr uint64_t kTickNs = algorithm::CompactTicks::kTickNs;
@@ -72,7 +78,7 @@ Result<void> Limiter::Update(const Quota& quota) {
   }
   Binding& old = state_->current();
   const uint64_t now_ns = shared.ReadClock();
-  if (auto plan = algorithm::Compile(quota, old.table->kind());
+  if (auto plan = algorithm::Compile(quota, old.plan().slot);
       plan.ok() && NewGeneration(shared, old, *plan, now_ns)) {
     state_->quota = quota;
     return {};

@@ -27,6 +27,9 @@ using testing::SmallStore;
 Limiter Make(const Quota& quota, const Clock& clock) {
   MemoryOptions options = SmallStore(clock);
   options.wide_percent = 50;  // a change may need the other layout
+  if (algorithm::NeedsRecord(quota)) {
+    options.budget_bytes = size_t{1} << 20;  // a record that grows leaves its old block behind
+  }
   return *Limiter::Create(quota, options);
 }
 
@@ -37,7 +40,8 @@ QuotaSpec SpecOf(const Quota& quota) {
           .burst = quota.burst(),
           .start = quota.start(),
           .period = quota.period(),
-          .time_zone = quota.time_zone()};
+          .time_zone = quota.time_zone(),
+          .slices = quota.slices()};
 }
 
 bool IsBucket(const Quota& quota) {
@@ -97,7 +101,9 @@ std::string RaisesNeverDeny(const Quota& first, Random& random, int steps) {
       if (!updated) {
         // Too often, or a limit that no slot holds.
         if (updated.error().code != ErrorCode::kUnavailable &&
-            algorithm::Compile(next, algorithm::SlotKind::kWide).ok()) {
+            algorithm::Compile(next, algorithm::NeedsRecord(next) ? algorithm::SlotKind::kRecord
+                                                                  : algorithm::SlotKind::kWide)
+                .ok()) {
           return changes + " -> " + next.ToString() + ": " + updated.error().message;
         }
       } else {
@@ -135,6 +141,13 @@ TEST(Update, ARaiseNeverTurnsAllowIntoDenyForWindowsAndGaps) {
     const Quota quota =
         random.OneIn(4) ? testing::RandomGap(random) : testing::RandomWindow(random);
     ASSERT_EQ(RaisesNeverDeny(quota, random, 60), "") << "seed " << seed;
+  }
+}
+
+TEST(Update, ARaiseNeverTurnsAllowIntoDenyForLogsAndSlices) {
+  for (uint64_t seed = 0; seed < 1500; ++seed) {
+    Random random(seed);
+    ASSERT_EQ(RaisesNeverDeny(testing::RandomRecord(random), random, 60), "") << "seed " << seed;
   }
 }
 

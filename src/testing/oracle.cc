@@ -172,6 +172,39 @@ bool CalendarOracle::IsFresh(int64_t now) const {
   return Count(now) == 0;
 }
 
+uint64_t LogOracle::Count(int64_t now) const {
+  uint64_t sum = 0;
+  for (const Paid& paid : charges_) {
+    sum += paid.at > now - window_ns_ ? paid.cost : 0;
+  }
+  return sum;
+}
+
+bool LogOracle::Fits(int64_t now, uint64_t cost) const {
+  return Count(now) + cost <= limit_;
+}
+
+bool LogOracle::IsFresh(int64_t now) const {
+  return Count(now) == 0;
+}
+
+uint64_t SlicedOracle::Count(int64_t now) const {
+  uint64_t sum = 0;
+  for (const Paid& paid : charges_) {
+    const int64_t last = (FloorDiv(paid.at, slice_ns_) + 1) * slice_ns_ - 1;  // of its slice
+    sum += last > now - window_ns_ ? paid.cost : 0;
+  }
+  return sum;
+}
+
+bool SlicedOracle::Fits(int64_t now, uint64_t cost) const {
+  return Count(now) + cost <= limit_;
+}
+
+bool SlicedOracle::IsFresh(int64_t now) const {
+  return Count(now) == 0;
+}
+
 std::unique_ptr<Oracle> MakeOracle(const Quota& quota, int64_t phase_ns) {
   const int64_t window_ns = quota.window().count();
   switch (quota.algorithm()) {
@@ -184,6 +217,10 @@ std::unique_ptr<Oracle> MakeOracle(const Quota& quota, int64_t phase_ns) {
       return std::make_unique<SlidingWindowOracle>(quota.limit(), window_ns);
     case Algorithm::kCalendar:
       return std::make_unique<CalendarOracle>(quota.limit(), quota.period());
+    case Algorithm::kSlidingLog:
+      return std::make_unique<LogOracle>(quota.limit(), window_ns);
+    case Algorithm::kSlicedWindow:
+      return std::make_unique<SlicedOracle>(quota.limit(), window_ns, quota.slices());
     case Algorithm::kFixedWindow:
       break;
   }

@@ -139,6 +139,39 @@ class CalendarOracle final : public Oracle {
   CalendarPeriod period_;
 };
 
+// Charged in (now - W, now] + cost <= L.
+class LogOracle final : public Oracle {
+ public:
+  LogOracle(uint64_t limit, int64_t window_ns) : limit_(limit), window_ns_(window_ns) {}
+
+  [[nodiscard]] bool Fits(int64_t now, uint64_t cost) const override;
+  [[nodiscard]] bool IsFresh(int64_t now) const override;
+
+ private:
+  [[nodiscard]] uint64_t Count(int64_t now) const;
+
+  uint64_t limit_;
+  int64_t window_ns_;
+};
+
+// Slices of W/k cut at multiples of their length: charged in those of which any instant lies in
+// (now - W, now] + cost <= L.
+class SlicedOracle final : public Oracle {
+ public:
+  SlicedOracle(uint64_t limit, int64_t window_ns, int64_t slices)
+      : limit_(limit), window_ns_(window_ns), slice_ns_(window_ns / slices) {}
+
+  [[nodiscard]] bool Fits(int64_t now, uint64_t cost) const override;
+  [[nodiscard]] bool IsFresh(int64_t now) const override;
+
+ private:
+  [[nodiscard]] uint64_t Count(int64_t now) const;
+
+  uint64_t limit_;
+  int64_t window_ns_;
+  int64_t slice_ns_;
+};
+
 // `phase_ns` matters to per-key windows only. REQUIRES: a calendar quota is in UTC.
 [[nodiscard]] std::unique_ptr<Oracle> MakeOracle(const Quota& quota, int64_t phase_ns = 0);
 

@@ -222,8 +222,9 @@ class Twin {
 };
 
 algorithm::Plan PlanFor(const Quota& quota) {
-  const auto slot =
-      algorithm::FitsCompact(quota) ? algorithm::SlotKind::kCompact : algorithm::SlotKind::kWide;
+  const auto slot = algorithm::NeedsRecord(quota)   ? algorithm::SlotKind::kRecord
+                    : algorithm::FitsCompact(quota) ? algorithm::SlotKind::kCompact
+                                                    : algorithm::SlotKind::kWide;
   auto plan = algorithm::Compile(quota, slot);
   return plan.ok() ? *plan : algorithm::Plan{};
 }
@@ -332,6 +333,19 @@ Quota RandomGap(Random& random) {
 Quota RandomCalendar(Random& random) {
   const auto limit = static_cast<int64_t>(random.Scaled(1, 1'000'000));
   return *Quota::Calendar(limit, static_cast<CalendarPeriod>(random.Below(4)));
+}
+
+Quota RandomRecord(Random& random) {
+  const auto limit =
+      static_cast<int64_t>(random.OneIn(2) ? random.Between(1, 20) : random.Scaled(1, 500));
+  if (random.OneIn(2)) {
+    const Duration window(static_cast<int64_t>(random.Scaled(1000, 1'000'000'000'000)));
+    return *Quota::SlidingLog(limit, window);
+  }
+  const auto slices =
+      static_cast<int64_t>(random.OneIn(3) ? random.Scaled(1, 300) : random.Between(1, 12));
+  const Duration slice(static_cast<int64_t>(random.Scaled(1000, 1'000'000'000)));
+  return *Quota::SlicedWindow(limit, slice * slices, slices);
 }
 
 std::vector<Step> RandomHistory(Random& random, const Quota& quota, size_t steps) {

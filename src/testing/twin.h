@@ -49,6 +49,7 @@ struct Step {
 [[nodiscard]] Quota RandomWindow(Random& random);     // fixed (every start) or sliding
 [[nodiscard]] Quota RandomGap(Random& random);
 [[nodiscard]] Quota RandomCalendar(Random& random);
+[[nodiscard]] Quota RandomRecord(Random& random);  // sliding log or sliced window
 [[nodiscard]] std::vector<Step> RandomHistory(Random& random, const Quota& quota, size_t steps);
 
 }  // namespace weir::testing

@@ -42,6 +42,17 @@ using algorithm::Plan;
   return decision;
 }
 
+// The answer for a key that found no room, where no shared state takes it.
+inline void AnswerUncounted(const SharedState& store, const Plan& plan, Decision& out) noexcept {
+  const bool open = store.options.overflow == OverflowPolicy::kAllow;
+  out = Decision{};
+  out.limit = plan.burst;
+  out.outcome = open ? Outcome::kAllowed : Outcome::kDenied;
+  out.basis = open ? Basis::kOpen : Basis::kClosed;
+  // Nobody counted, so nobody knows when: there may be room again at the next check.
+  out.retry_after = open ? Duration::zero() : Duration(std::chrono::seconds(1));
+}
+
 // How a slow step ended.
 enum class Step { kDone, kAgain };
 
@@ -247,13 +258,7 @@ struct Engine {
       }
       return;
     }
-    const bool open = store.options.overflow == OverflowPolicy::kAllow;
-    out = Decision{};
-    out.limit = plan.burst;
-    out.outcome = open ? Outcome::kAllowed : Outcome::kDenied;
-    out.basis = open ? Basis::kOpen : Basis::kClosed;
-    // Nobody counted, so nobody knows when: the table may have room again at the next check.
-    out.retry_after = open ? Duration::zero() : Duration(std::chrono::seconds(1));
+    AnswerUncounted(store, plan, out);
   }
 
   // The same loop as in engine_hot.h, without its tricks, for the rare paths.

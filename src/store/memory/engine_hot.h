@@ -404,6 +404,8 @@ const EngineOps& Ops(const algorithm::Plan& plan) noexcept {
     case Algorithm::kSlidingWindow:
       return Hot<WideLayout, algorithm::SlidingWindow>::kOps;
     case Algorithm::kCalendar:
+    case Algorithm::kSlidingLog:  // records: record_engine.cc
+    case Algorithm::kSlicedWindow:
       break;
   }
   return Hot<WideLayout, algorithm::FixedWindow>::kOps;

@@ -48,6 +48,8 @@ auto VisitWide(const Plan& plan, Visitor&& visit) {
       }
       break;
     case Algorithm::kCalendar:
+    case Algorithm::kSlidingLog:  // never in a slot
+    case Algorithm::kSlicedWindow:
       break;
   }
   return visit(algorithm::FixedWindow{});

@@ -22,6 +22,10 @@ Result<void> Validate(const MemoryOptions& options) {
     return Error::Invalid("wide_percent: " + std::to_string(options.wide_percent) +
                           " is not allowed; choose 0 to 100, or -1 for half");
   }
+  if (options.record_percent < -1 || options.record_percent > 100) {
+    return Error::Invalid("record_percent: " + std::to_string(options.record_percent) +
+                          " is not allowed; choose 0 to 100, or -1 for none");
+  }
   if (options.max_skew < store::TableClock::kMinSkew ||
       options.max_skew > store::TableClock::kMaxSkew) {
     return Error::Invalid("max_skew: " + Text(options.max_skew) + " is not allowed; choose from " +
@@ -54,6 +58,11 @@ Result<std::shared_ptr<MemoryStore>> MemoryStore::Create(const MemoryOptions& op
       }
     }
   }
+  if (state->records != nullptr && !state->records->ok()) {
+    return Error{ErrorCode::kOverloaded, "budget_bytes: the system did not grant " +
+                                             std::to_string(options.budget_bytes) +
+                                             " bytes of memory"};
+  }
   return std::shared_ptr<MemoryStore>(new MemoryStore(std::move(state)));
 }
 
@@ -73,6 +82,10 @@ StoreStats MemoryStore::Stats() const {
       stats.live_slots += store::CountLive(*state_, *table);
       stats.huge_pages = stats.huge_pages || table->huge();
     }
+  }
+  if (state_->records != nullptr) {
+    stats.records = state_->records->count();
+    stats.huge_pages = stats.huge_pages || state_->records->huge();
   }
   stats.budget_bytes = state_->options.budget_bytes;
   stats.simd = state_->simd;

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "store/memory/record_engine.h"
+
 namespace weir::store {
 
 namespace {
@@ -30,9 +32,15 @@ SharedState::SharedState(const MemoryOptions& chosen)
   housekeeping.Start(TableClock::kStartNs);
   const auto pages =
       options.huge_pages ? base::MappedMemory::Pages::kHuge : base::MappedMemory::Pages::kDefault;
+  const auto record_percent = static_cast<size_t>(std::max(options.record_percent, 0));
+  const size_t record_bytes = options.budget_bytes / 100 * record_percent;
+  if (record_bytes != 0) {
+    records = std::make_unique<Records>(record_bytes, pages);
+  }
+  const size_t slot_bytes = record_percent == 100 ? 0 : options.budget_bytes - record_bytes;
   const auto percent = static_cast<size_t>(options.wide_percent < 0 ? 50 : options.wide_percent);
-  const size_t wide_bytes = options.budget_bytes / 100 * percent;
-  const size_t bytes_of[] = {options.budget_bytes - wide_bytes, wide_bytes};
+  const size_t wide_bytes = slot_bytes / 100 * percent;
+  const size_t bytes_of[] = {slot_bytes - wide_bytes, wide_bytes};
   for (const SlotKind kind : {SlotKind::kCompact, SlotKind::kWide}) {
     const size_t bytes = bytes_of[Index(kind)];
     if (bytes < MemoryStore::kMinBudgetBytes / 4) {
@@ -49,8 +57,15 @@ SharedState::SharedState(const MemoryOptions& chosen)
 Result<Binding*> SharedState::Bind(const Quota& quota) {
   const bool compact =
       algorithm::FitsCompact(quota) && tables[Index(SlotKind::kCompact)] != nullptr;
-  const SlotKind kind = compact ? SlotKind::kCompact : SlotKind::kWide;
-  if (tables[Index(kind)] == nullptr) {
+  const SlotKind kind = algorithm::NeedsRecord(quota) ? SlotKind::kRecord
+                        : compact                     ? SlotKind::kCompact
+                                                      : SlotKind::kWide;
+  if (kind == SlotKind::kRecord && records == nullptr) {
+    return Error::Invalid("record_percent: " + std::to_string(options.record_percent) +
+                          " leaves no memory for records, which " + quota.ToString() +
+                          " needs; give it at least 1, or make the limiter without a store");
+  }
+  if (kind != SlotKind::kRecord && tables[Index(kind)] == nullptr) {
     return Error::Invalid("wide_percent: " + std::to_string(options.wide_percent) +
                           " leaves no memory for 16-byte slots, which " + quota.ToString() +
                           " needs; give it at least 1, or more budget_bytes");
@@ -82,10 +97,14 @@ Result<Binding*> SharedState::Bind(const Quota& quota) {
   }
   auto binding = std::make_unique<Binding>();
   binding->store = this;
-  binding->table = tables[Index(kind)].get();
-  binding->homes = binding->table->homes();
-  binding->spill = spills[Index(kind)].get();
-  binding->ops = OpsFor(*plan, simd);
+  if (kind == SlotKind::kRecord) {
+    binding->ops = RecordOpsFor(*plan);
+  } else {
+    binding->table = tables[Index(kind)].get();
+    binding->homes = binding->table->homes();
+    binding->spill = spills[Index(kind)].get();
+    binding->ops = OpsFor(*plan, simd);
+  }
   binding->id = id;
   binding->salt = base::SaltFor(id);
   binding->needs_phase = plan->start == WindowStart::kPerKey;
@@ -107,9 +126,12 @@ void SharedState::Publish(Binding& binding, const Plan& plan) {
   aligned.epoch_offset_ns = static_cast<uint64_t>(housekeeping.first_wall_offset_ns());
   plans.push_back(std::make_unique<const Plan>(aligned));
   const Plan& published = *plans.back();
-  housekeeping.AddQuota(published.horizon_ns, published.wrap_ns);
-  if (binding.generations[published.generation].load(std::memory_order_acquire) != nullptr) {
-    housekeeping.Retire(binding, published.generation);
+  // Records look after themselves: their stamps do not wrap, and no plan changes what they mean.
+  if (published.slot != SlotKind::kRecord) {
+    housekeeping.AddQuota(published.horizon_ns, published.wrap_ns);
+    if (binding.generations[published.generation].load(std::memory_order_acquire) != nullptr) {
+      housekeeping.Retire(binding, published.generation);
+    }
   }
   binding.generations[published.generation].store(&published, std::memory_order_release);
   binding.current.store(&published, std::memory_order_release);

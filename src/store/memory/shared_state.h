@@ -13,6 +13,7 @@
 #include "store/memory/binding.h"
 #include "store/memory/counters.h"
 #include "store/memory/housekeeping.h"
+#include "store/memory/records.h"
 #include "store/memory/table.h"
 #include "store/memory/table_clock.h"
 
@@ -30,6 +31,7 @@ struct SharedState {
   Simd simd;
   std::unique_ptr<Table> tables[2];  // by SlotKind; nullptr if the options gave it no memory
   std::unique_ptr<Table> spills[2];
+  std::unique_ptr<Records> records;  // nullptr likewise
 
   TableClock clock;
   Housekeeping housekeeping;

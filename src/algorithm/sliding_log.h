@@ -1,0 +1,167 @@
+// Sliding log: admit iff the units charged in (t - W, t] + c <= L. Exact, at eight bytes a unit of
+// the limit: a ring of the stamps of the newest L units, each unit by itself.
+//
+// A ring of L is enough even when more has been counted (count-always): what fell out of it is
+// older than all of it, and while the ring is full of stamps in the window nothing fits.
+//
+// The body of a record: one word [count:32 | head:32], then the ring. Stamps are nanoseconds of
+// store time and never go back within a key.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "algorithm/plan.h"
+
+namespace weir::algorithm {
+
+struct SlidingLog {
+  using Body = std::span<uint64_t>;  // empty: a key without a record
+  static constexpr bool kCountsUnits = true;
+
+  struct Now {
+    uint64_t ns;
+  };
+
+  // What the record comes to at an instant, and what this request adds to it.
+  struct State {
+    const uint64_t* ring;
+    uint64_t capacity;
+    uint64_t head;   // of the oldest stamp in the window
+    uint64_t count;  // stamps in the window
+    uint64_t at;     // the stamp of what is added: now, or the newest stamp if that is later
+    uint64_t added;
+
+    [[nodiscard]] uint64_t StampAt(uint64_t i) const noexcept {
+      const uint64_t place = head + i;
+      return ring[place < capacity ? place : place - capacity];
+    }
+  };
+
+  static uint64_t BodyWords(const Plan& plan) noexcept { return 1 + uint64_t{plan.limit}; }
+
+  static Now At(const Plan&, const Moment& moment) noexcept { return {moment.ns}; }
+
+  static State Load(const Plan& plan, Body body, Now now) noexcept {
+    if (body.empty()) {
+      return {.ring = nullptr, .capacity = 0, .head = 0, .count = 0, .at = now.ns, .added = 0};
+    }
+    State state{.ring = body.data() + 1,
+                .capacity = body.size() - 1,
+                .head = body[0] & base::LowBits(32),
+                .count = body[0] >> 32,
+                .at = now.ns,
+                .added = 0};
+    if (state.count != 0) {
+      state.at = std::max(state.at, state.StampAt(state.count - 1));
+    }
+    // The stamps are in order: the first that is still in the window is found by halving.
+    uint64_t gone = 0;
+    for (uint64_t left = state.count; left != 0;) {
+      const uint64_t half = left / 2;
+      const bool expired = state.StampAt(gone + half) + plan.window_ns <= state.at;
+      gone = expired ? gone + half + 1 : gone;
+      left = expired ? left - half - 1 : half;
+    }
+    state.head =
+        state.head + gone < state.capacity ? state.head + gone : state.head + gone - state.capacity;
+    state.count -= gone;
+    return state;
+  }
+
+  // Into the body that the state was loaded from, or into another one at least as large.
+  static void Store(const Plan&, Body body, const State& state) noexcept {
+    uint64_t* const ring = body.data() + 1;
+    const uint64_t capacity = body.size() - 1;
+    const uint64_t added = std::min(state.added, capacity);
+    const uint64_t dropped = state.count + added > capacity ? state.count + added - capacity : 0;
+    uint64_t head = (state.head + dropped) % capacity;
+    uint64_t count = state.count - dropped;
+    if (ring != state.ring) {
+      for (uint64_t i = 0; i < count; ++i) {
+        ring[i] = state.StampAt(dropped + i);
+      }
+      head = 0;
+    }
+    for (uint64_t i = 0; i < added; ++i, ++count) {
+      ring[(head + count) % capacity] = state.at;
+    }
+    body[0] = count << 32 | head;
+  }
+
+  // When the record is as good as none.
+  static uint64_t LiveUntil(const Plan& plan, const State& state) noexcept {
+    return state.added != 0   ? state.at + plan.window_ns
+           : state.count != 0 ? state.StampAt(state.count - 1) + plan.window_ns
+                              : 0;
+  }
+
+  static bool Take(const Plan& plan, State& state, uint64_t cost) noexcept {
+    if (state.count + state.added + cost > plan.limit) {
+      return false;
+    }
+    state.added += cost;
+    return true;
+  }
+
+  static uint64_t Available(const Plan& plan, const State& state, Now) noexcept {
+    const uint64_t used = state.count + state.added;
+    return used >= plan.limit ? 0 : plan.limit - used;
+  }
+
+  static void Count(const Plan& plan, State& state, uint64_t cost) noexcept {
+    state.added = std::min<uint64_t>(base::SaturatingAdd(state.added, cost), plan.limit);
+  }
+
+  static uint64_t ResetNs(const Plan& plan, const State& state, Now now) noexcept {
+    const uint64_t until = LiveUntil(plan, state);
+    return until > now.ns ? until - now.ns : 0;
+  }
+
+  // REQUIRES: cost <= limit and the cost does not fit.
+  static uint64_t RetryNs(const Plan& plan, const State& state, Now now, uint64_t cost) noexcept {
+    const uint64_t excess = state.count + state.added + cost - plan.limit;
+    const uint64_t stamp = excess <= state.count ? state.StampAt(excess - 1) : state.at;
+    return stamp + plan.window_ns - now.ns;
+  }
+
+  static uint64_t Mark(const Plan&, const State& state, Now) noexcept { return state.at; }
+
+  // Takes out up to `charged` units of that stamp, as far as they are in the window still.
+  static Refund GiveBack(const Plan& plan, Body body, Now now, uint64_t mark,
+                         uint32_t charged) noexcept {
+    const State state = Load(plan, body, now);
+    uint64_t kept = 0;
+    uint64_t back = 0;
+    uint64_t* const ring = body.data() + 1;
+    for (uint64_t i = 0; i < state.count; ++i) {
+      const uint64_t stamp = state.StampAt(i);
+      if (stamp == mark && back < charged) {
+        ++back;
+      } else {
+        ring[(state.head + kept) % state.capacity] = stamp;
+        ++kept;
+      }
+    }
+    body[0] = kept << 32 | state.head;
+    return {0, static_cast<uint32_t>(back), back != 0};
+  }
+
+  static uint64_t Used(const Plan&, const State& state, Now) noexcept {
+    return (state.count + state.added) << kUsedFractionBits;
+  }
+
+  static Carried Carry(const Plan& plan, const State& state, Now now) noexcept {
+    return {.used = Used(plan, state, now)};
+  }
+
+  // A key that comes from another kind of quota with units in use since `since`.
+  static State Seed(const Plan& plan, Now since, const Carried& carried) noexcept {
+    State state = Load(plan, {}, since);
+    state.added = std::min<uint64_t>(carried.used >> kUsedFractionBits, plan.limit);
+    return state;
+  }
+};
+
+}  // namespace weir::algorithm

@@ -1,0 +1,247 @@
+// The decision for quotas whose states are records: the bucket's lock is held from the search to
+// the answer, so there is one path for all of it and no race to lose.
+#include "store/memory/record_engine.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "algorithm/sliced_window.h"
+#include "algorithm/sliding_log.h"
+#include "base/key_hash.h"
+#include "store/memory/answer.h"
+#include "store/memory/engine.h"
+#include "store/memory/records.h"
+#include "store/memory/shared_state.h"
+
+namespace weir::store {
+
+namespace {
+
+template <class Policy>
+struct RecordEngine {
+  using Reply = Answer<Policy>;
+  using State = typename Policy::State;
+  using Now = typename Policy::Now;
+
+  // A question about one key, as all functions here need it.
+  struct Ask {
+    Binding& binding;
+    uint64_t key_hash;
+    uint64_t now_ns;
+    const Request& request;
+  };
+
+  static uint64_t HashFor(const Binding& binding, uint64_t key_hash) noexcept {
+    return base::MixHash(key_hash, binding.salt);
+  }
+
+  // A key without a record: fresh, unless a binding before this one knows it.
+  static State FirstState(const Ask& ask, const Plan& plan, const Now& now) noexcept {
+    const Binding& binding = ask.binding;
+    if (binding.HasPredecessor(ask.now_ns)) {
+      Binding& before = *binding.predecessor;
+      const algorithm::Carried carried =
+          before.ops.used(before, ask.key_hash, 0, ask.now_ns, binding.since_ns);
+      if (carried.used != 0) {
+        return Policy::Seed(plan, Policy::At(plan, {.ns = binding.seed_ns}), carried);
+      }
+    }
+    return Policy::Load(plan, {}, now);
+  }
+
+  // A record for the key that is large enough for the plan, perhaps the one it has; nullptr if
+  // there is no room for it.
+  static Record* Room(const Ask& ask, const Plan& plan, uint64_t hash, Records::Bucket& bucket,
+                      Record* record, Records::From from) noexcept WEIR_REQUIRES(bucket.lock) {
+    Records& records = *ask.binding.store->records;
+    const uint64_t words = Policy::BodyWords(plan);
+    if (record != nullptr && record->words >= words) {
+      return record;
+    }
+    const uint64_t floor_ns = ask.binding.store->clock.floor_ns();
+    return records.Add(bucket, hash, ask.binding.id, words, floor_ns, from);
+  }
+
+  // False: the charge would fit, but there is no room to remember it.
+  static bool Decide(const Ask& ask, uint64_t hash, Records::From from, Decision& out) noexcept {
+    const Binding& binding = ask.binding;
+    const Plan& plan = binding.plan();
+    const Now now = Policy::At(plan, {.ns = ask.now_ns});
+    Records& records = *binding.store->records;
+    Records::Bucket& bucket = records.BucketOf(hash);
+    const base::SpinLockHolder lock(bucket.lock);
+    Record* const record = records.Find(bucket, hash, binding.id);
+    State state =
+        record != nullptr ? Policy::Load(plan, record->body(), now) : FirstState(ask, plan, now);
+    if (Reply::Apply(plan, state, now, ask.request, out)) {
+      Record* const room = Room(ask, plan, hash, bucket, record, from);
+      if (room == nullptr) {
+        return false;
+      }
+      Policy::Store(plan, room->body(), state);
+      room->live_until_ns = Policy::LiveUntil(plan, state);
+      if (record != nullptr && record != room) {
+        records.Remove(bucket, *record);
+      }
+    }
+    if (ask.request.receipt != nullptr) {
+      *ask.request.receipt = Receipt{.hash = ask.key_hash,
+                                     .mark = Policy::Mark(plan, state, now),
+                                     .refunds = 0,
+                                     .charged = out.charged,
+                                     .binding = binding.id << 2 | plan.generation};
+    }
+    return true;
+  }
+
+  static void Overflow(const Ask& ask, Decision& out) noexcept {
+    SharedState& store = *ask.binding.store;
+    if (ask.request.receipt != nullptr) {
+      *ask.request.receipt = Receipt{};
+    }
+    store.counters.Get().Add(&CounterCell::overflow, 1);
+    if (store.options.overflow == OverflowPolicy::kShared) {
+      constexpr uint64_t kSharedStates = 64;
+      const Request shared{ask.request.cost, ask.request.mode, nullptr};
+      const Ask asked{ask.binding, base::SaltFor(ask.key_hash % kSharedStates), ask.now_ns, shared};
+      if (Decide(asked, HashFor(ask.binding, asked.key_hash), Records::From::kReserve, out)) {
+        out.basis = Basis::kOverflow;
+        return;
+      }
+    }
+    AnswerUncounted(store, ask.binding.plan(), out);
+  }
+
+  static void DecideAnywhere(Binding& binding, std::string_view key, uint64_t now_ns,
+                             const Request& request, Decision& out) noexcept {
+    const Ask ask{binding, base::HashKey(key, binding.store->secret), now_ns, request};
+    if (!Decide(ask, HashFor(binding, ask.key_hash), Records::From::kArena, out)) {
+      Overflow(ask, out);
+    }
+  }
+
+  static void Charge(Binding& binding, std::string_view key, const Request& request,
+                     uint64_t now_ns, Decision& out) noexcept {
+    SharedState& store = *binding.store;
+    if (request.receipt != nullptr) {
+      *request.receipt = Receipt{};
+    }
+    const Counters::Mine mine = store.counters.Get();
+    if (const Problem problem = CheckKey(store, key); problem != Problem::kNone) {
+      out = Refused(problem, binding.plan().burst);
+      mine.Add(&CounterCell::refusals, 1);
+      return;
+    }
+    const bool bounded = request.mode == ChargeMode::kAdmit || request.mode == ChargeMode::kDryRun;
+    if (request.cost > Cost::kMax || (bounded && request.cost > binding.plan().burst)) {
+      DecideAnywhere(binding, key, now_ns, Request{.cost = 0}, out);
+      out.outcome = Outcome::kRefused;
+      out.problem = request.cost > Cost::kMax ? Problem::kCostTooLarge : Problem::kCostAboveBurst;
+      mine.Add(&CounterCell::refusals, 1);
+      return;
+    }
+    DecideAnywhere(binding, key, now_ns, request, out);
+    if (request.mode != ChargeMode::kDryRun) {
+      mine.Add(out.allowed() ? &CounterCell::allowed : &CounterCell::denials, 1);
+    }
+  }
+
+  static void Check(Binding& binding, std::string_view key, uint64_t cost, uint64_t now_ns,
+                    Decision& out) noexcept {
+    Charge(binding, key, Request{.cost = cost}, now_ns, out);
+  }
+
+  // The short way is for slots.
+  static bool TryCheck(Binding&, std::string_view, Timestamp, uint64_t, Decision&) noexcept {
+    return false;
+  }
+
+  static bool TryCheckNow(Binding&, std::string_view, uint64_t, Decision&) noexcept {
+    return false;
+  }
+
+  // The buckets of later keys are asked for while earlier ones are decided.
+  static void CheckMany(Binding& binding, const std::string_view* keys, size_t count, uint64_t cost,
+                        uint64_t now_ns, Decision* out) noexcept {
+    constexpr size_t kAhead = 8;
+    const Records& records = *binding.store->records;
+    const auto fetch = [&](size_t i) {
+      if (i < count) {
+        const uint64_t key_hash = base::HashKey(keys[i], binding.store->secret);
+        __builtin_prefetch(&records.BucketOf(HashFor(binding, key_hash)), 1, 3);
+      }
+    };
+    for (size_t i = 0; i < kAhead; ++i) {
+      fetch(i);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      fetch(i + kAhead);
+      Check(binding, keys[i], cost, now_ns, out[i]);
+    }
+  }
+
+  static algorithm::Refund GiveBack(Binding& binding, Receipt& receipt, uint64_t now_ns) noexcept {
+    const Receipt paid = receipt;
+    receipt = Receipt{};
+    if (paid.charged == 0 || paid.binding >> 2 != binding.id) {
+      return {};
+    }
+    const Plan& plan = binding.plan();
+    const uint64_t hash = HashFor(binding, paid.hash);
+    Records& records = *binding.store->records;
+    Records::Bucket& bucket = records.BucketOf(hash);
+    const base::SpinLockHolder lock(bucket.lock);
+    Record* const record = records.Find(bucket, hash, binding.id);
+    if (record == nullptr) {
+      return {};
+    }
+    const Now now = Policy::At(plan, {.ns = now_ns});
+    const algorithm::Refund refund =
+        Policy::GiveBack(plan, record->body(), now, paid.mark, paid.charged);
+    record->live_until_ns = Policy::LiveUntil(plan, Policy::Load(plan, record->body(), now));
+    return refund;
+  }
+
+  static algorithm::Carried Used(Binding& binding, uint64_t key_hash, uint64_t phase,
+                                 uint64_t now_ns, uint64_t at_ns) noexcept {
+    const Plan& plan = binding.plan();
+    const uint64_t hash = HashFor(binding, key_hash);
+    const Records& records = *binding.store->records;
+    Records::Bucket& bucket = records.BucketOf(hash);
+    {
+      const base::SpinLockHolder lock(bucket.lock);
+      if (Record* const record = records.Find(bucket, hash, binding.id); record != nullptr) {
+        const auto carried_at = [&](uint64_t ns) {
+          const Now then = Policy::At(plan, {.ns = ns});
+          return Policy::Carry(plan, Policy::Load(plan, record->body(), then), then);
+        };
+        return carried_at(now_ns).used == 0 ? algorithm::Carried{} : carried_at(at_ns);
+      }
+    }
+    if (binding.HasPredecessor(now_ns)) {
+      Binding& before = *binding.predecessor;
+      return before.ops.used(before, key_hash, phase, now_ns, at_ns);
+    }
+    return {};
+  }
+
+  static constexpr EngineOps kOps = {
+      .try_check = &TryCheck,
+      .try_check_now = &TryCheckNow,
+      .check = &Check,
+      .check_many = &CheckMany,
+      .charge = &Charge,
+      .give_back = &GiveBack,
+      .used = &Used,
+  };
+};
+
+}  // namespace
+
+const EngineOps& RecordOpsFor(const algorithm::Plan& plan) noexcept {
+  return plan.algorithm == Algorithm::kSlidingLog ? RecordEngine<algorithm::SlidingLog>::kOps
+                                                  : RecordEngine<algorithm::SlicedWindow>::kOps;
+}
+
+}  // namespace weir::store
