@@ -119,8 +119,8 @@ TEST(Gcra, UsedAndSeedCarryUnitsAndTheirFractions) {
   constexpr uint64_t kUnit = uint64_t{1} << kUsedFractionBits;
   EXPECT_EQ(Bucket::Used(plan, {300'000}, now), 3 * kUnit);
   EXPECT_EQ(Bucket::Used(plan, {250'000}, now), 5 * kUnit / 2);
-  EXPECT_EQ(Bucket::Seed(plan, now, 3 * kUnit).debt, 300'000U);
-  EXPECT_EQ(Bucket::Seed(plan, now, ~uint64_t{0}).debt, plan.debt_max);
+  EXPECT_EQ(Bucket::Seed(plan, now, Carried{.used = 3 * kUnit}).debt, 300'000U);
+  EXPECT_EQ(Bucket::Seed(plan, now, Carried{.used = ~uint64_t{0}}).debt, plan.debt_max);
 }
 
 }  // namespace
