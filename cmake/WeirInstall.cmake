@@ -3,6 +3,9 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/weir")
 install(TARGETS weir EXPORT weirTargets FILE_SET HEADERS)
+if(WEIR_BUILD_C_LIBRARY)
+  install(TARGETS weir_c EXPORT weirTargets)
+endif()
 install(EXPORT weirTargets NAMESPACE weir:: DESTINATION "${package_dir}")
 configure_package_config_file(cmake/weirConfig.cmake.in "${PROJECT_BINARY_DIR}/weirConfig.cmake"
   INSTALL_DESTINATION "${package_dir}")
@@ -13,11 +16,24 @@ install(FILES
   "${PROJECT_BINARY_DIR}/weirConfig.cmake" "${PROJECT_BINARY_DIR}/weirConfigVersion.cmake"
   DESTINATION "${package_dir}")
 
-# Paths in weir.pc are relative to the file, so that an installed tree can be moved.
+# Paths in the .pc files are relative to the file, so that an installed tree can be moved. weir is
+# for C++, and names its library as a file: -lweir would find the C library beside it. weir-c is
+# for C.
 file(RELATIVE_PATH WEIR_PC_PREFIX "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+if(BUILD_SHARED_LIBS)
+  set(WEIR_PC_LIBRARY "-L\${libdir} -lweirxx")
+else()
+  set(WEIR_PC_LIBRARY "\${libdir}/libweir.a")
+endif()
 configure_file(cmake/weir.pc.in "${PROJECT_BINARY_DIR}/weir.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/weir.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+if(WEIR_BUILD_C_LIBRARY)
+  configure_file(cmake/weir-c.pc.in "${PROJECT_BINARY_DIR}/weir-c.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/weir-c.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+  install(FILES docs/man/weir.3 DESTINATION "${CMAKE_INSTALL_MANDIR}/man3")
+endif()
 
 if(WEIR_BUILD_APPS)
   install(TARGETS weir_app)
+  install(FILES docs/man/weir.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 endif()

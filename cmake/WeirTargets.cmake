@@ -3,6 +3,7 @@
 #   weir_layer(NAME algorithm SOURCES gcra.cc … DEPS base)      a folder under src/
 #   weir_library(NAME x SOURCES x.cc … [LIBS …])                parts shared by programs or tests
 #   weir_executable(NAME x SOURCES x.cc … [LIBS …])             a program of ours
+#   weir_c_executable(NAME x SOURCES x.c … [LIBS …])            a C99 program that links libweir.so
 #   weir_bench(NAME x_bench [SOURCES …] [LIBS …])               bench/
 #   weir_fuzz(NAME x_fuzz [SOURCES …])                          fuzz/
 #   weir_example(NAME x [SOURCES …])                            examples/; built, and run as a test
@@ -70,6 +71,17 @@ function(weir_executable)
   target_include_directories(${ARG_NAME} PRIVATE "${WEIR_SOURCE_DIR}/src" "${WEIR_SOURCE_DIR}")
   target_link_libraries(${ARG_NAME} PRIVATE weir::weir weir_flags weir_xxhash ${ARG_LIBS})
   set_target_properties(${ARG_NAME} PROPERTIES CXX_EXTENSIONS OFF)
+endfunction()
+
+function(weir_c_executable)
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "" "NAME" "SOURCES;LIBS")
+  _weir_refuse_unknown("weir_c_executable(${ARG_NAME})" "${ARG_UNPARSED_ARGUMENTS}")
+  add_executable(${ARG_NAME} ${ARG_SOURCES})
+  target_link_libraries(${ARG_NAME} PRIVATE weir::c ${ARG_LIBS})
+  target_compile_options(${ARG_NAME} PRIVATE
+    -Wall -Wextra -Wpedantic -Wconversion $<$<BOOL:${WEIR_WERROR}>:-Werror>)
+  set_target_properties(${ARG_NAME} PROPERTIES
+    C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
 endfunction()
 
 function(weir_bench)

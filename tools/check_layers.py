@@ -50,7 +50,7 @@ def problem_with(path, quote, header, root, layers, homes):
     if path.parts[0] == "include":
         if header.startswith("weir/"):
             return None
-        if quote == "<" and re.fullmatch(r"[a-z0-9_]+", header):
+        if quote == "<" and re.fullmatch(r"[a-z0-9_]+|std(def|int)\.h", header):
             return None
         return f"a public header may include the standard library and weir/, not {header}"
     if quote == "<" or header.startswith("weir/") or path.parts[0] in OUTSIDE:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs a build and uses it from outside, each way that is promised: find_package, pkg-config
-# with a plain compiler line, add_subdirectory, a shared library. usage: run.sh build-folder
+# with a plain compiler line, add_subdirectory, a shared library; from C++ and from C. usage: run.sh build-folder
 set -euo pipefail
 
 build=$(cd "$1" && pwd)
@@ -46,6 +46,7 @@ promised=$(cd "$source/include" && find . -type f | sort)
 configure -S "$here/outside" -B "$scratch/found" -DCMAKE_PREFIX_PATH="$prefix"
 compile "$scratch/found"
 expect find_package "$scratch/found/outside"
+expect "find_package from C" "$scratch/found/outside_c"
 
 # A moved tree still works: nothing installed names the folder it was first put in.
 mv "$prefix" "$scratch/moved"
@@ -55,6 +56,15 @@ export PKG_CONFIG_PATH=${pc%/*}
 read -ra flags <<<"$(pkg-config --cflags --libs weir)"
 "${CXX:-c++}" -std=c++20 "$here/outside/main.cc" -o "$scratch/plain" "${flags[@]}"
 expect pkg-config "$scratch/plain"
+
+# The same from C, whose users get the shared library.
+read -ra flags <<<"$(pkg-config --cflags --libs weir-c)"
+"${CC:-cc}" -std=c99 "$here/outside/main.c" -o "$scratch/plain_c" "${flags[@]}" \
+  -Wl,-rpath,"$(pkg-config --variable=libdir weir-c)"
+expect "pkg-config from C" "$scratch/plain_c"
+for page in man1/weir.1 man3/weir.3; do
+  [[ -f $scratch/moved/share/man/$page ]] || fail "not installed: $page"
+done
 
 configure -S "$here/outside" -B "$scratch/sub" -DWEIR_SOURCE="$source"
 compile "$scratch/sub"
@@ -71,15 +81,18 @@ configure -S "$here/outside" -B "$scratch/found_shared" \
   -DCMAKE_PREFIX_PATH="$scratch/shared_prefix"
 compile "$scratch/found_shared"
 expect "shared library" "$scratch/found_shared/outside"
+expect "shared library from C" "$scratch/found_shared/outside_c"
 
-# It needs the C++ runtime and nothing else.
-library=$(find "$scratch/shared_prefix" -name libweir.so)
-needed=$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
-while read -r name; do
-  case $name in
-    libstdc++.so.* | libgcc_s.so.* | libc.so.* | libm.so.* | libpthread.so.* | ld-linux*) ;;
-    *) fail "libweir.so needs $name" ;;
-  esac
-done <<<"$needed"
-printf 'libweir.so needs only: %s\n' "$(tr '\n' ' ' <<<"$needed")"
+# Both need the C++ runtime and nothing else.
+for name in libweir.so libweirxx.so; do
+  library=$(find "$scratch/shared_prefix" -name "$name")
+  needed=$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+  while read -r other; do
+    case $other in
+      libstdc++.so.* | libgcc_s.so.* | libc.so.* | libm.so.* | libpthread.so.* | ld-linux*) ;;
+      *) fail "$name needs $other" ;;
+    esac
+  done <<<"$needed"
+  printf '%s needs only: %s\n' "$name" "$(tr '\n' ' ' <<<"$needed")"
+done
 rm -rf "$scratch"
