@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""libweir.so from Python, through the wrapper of examples/python. WEIR_LIBRARY names it."""
+
+import ctypes
+import os
+import sys
+import threading
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples/python"))
+import weir  # pylint: disable=wrong-import-position
+
+SMALL = {"budget_bytes": 1 << 20}
+
+
+class PythonTest(unittest.TestCase):
+    def test_layouts_are_those_of_the_header(self):
+        self.assertEqual(ctypes.sizeof(weir.Decision), 32)
+        self.assertEqual(ctypes.sizeof(weir.Receipt), 32)
+        self.assertEqual(ctypes.sizeof(weir.StoreOptions), 48)
+        self.assertEqual(ctypes.sizeof(weir.Stats), 88)
+
+    def test_denies_what_exceeds_the_burst(self):
+        limiter = weir.Limiter("2/h burst 2", **SMALL)
+        self.assertEqual([limiter.check("k").allowed for _ in range(3)], [True, True, False])
+        decision = limiter.check("k")
+        self.assertEqual((decision.outcome, decision.limit, decision.remaining), ("denied", 2, 0))
+        self.assertEqual((decision.basis, decision.problem), ("store", "none"))
+        self.assertTrue(1790 < decision.retry_after <= 1800)
+        self.assertTrue(limiter.check("\u00e9t\u00e9").allowed)
+
+    def test_refuses_questions_without_an_answer(self):
+        limiter = weir.Limiter("2/h burst 2", **SMALL)
+        for key, cost, problem in (("", 1, "key_empty"), ("a\0b", 1, "key_has_nul"),
+                                   ("x" * 65536, 1, "key_too_long"), ("k", 3, "cost_above_burst"),
+                                   ("k", -1, "cost_too_large")):
+            decision = limiter.check(key, cost)
+            self.assertEqual((decision.outcome, decision.problem), ("refused", problem))
+
+    def test_errors_name_the_argument(self):
+        with self.assertRaisesRegex(weir.Error, "budget_bytes"):
+            weir.Store(budget_bytes=1)
+        with self.assertRaises(weir.Error):
+            weir.Limiter("2 furlongs", **SMALL)
+        limiter = weir.Limiter("2/h burst 2", **SMALL)
+        with self.assertRaisesRegex(weir.Error, "^mode:"):
+            limiter.charge("k", mode=9)
+        with self.assertRaises(weir.Error):
+            limiter.update("")
+
+    def test_limiters_on_a_store_outlive_its_handle(self):
+        store = weir.Store(keys=1, **SMALL)
+        first = weir.Limiter("1/h burst 1", store)
+        second = weir.Limiter("5/h burst 5", store)
+        del store
+        self.assertTrue(first.check(b"a\0b").allowed)
+        self.assertFalse(first.check(b"a\0b").allowed)
+        self.assertTrue(second.check(b"a\0b").allowed)
+        self.assertEqual(first.stats().decisions, 3)
+
+    def test_gives_back_and_changes(self):
+        limiter = weir.Limiter("10/h fixed-window from first-hit", **SMALL)
+        decision, receipt = limiter.charge("k", 6)
+        self.assertEqual(decision.charged, 6)
+        self.assertEqual(limiter.give_back(receipt), 6)
+        self.assertEqual(limiter.give_back(receipt), 0)
+        self.assertEqual(limiter.charge("k", 20, weir.UP_TO)[0].charged, 10)
+        limiter.update("15/h fixed-window from first-hit")
+        self.assertEqual(limiter.check("k", 0).remaining, 5)
+
+    def test_threads_share_a_limit(self):
+        limiter = weir.Limiter("500/day fixed-window from first-hit", **SMALL)
+        allowed = []
+
+        def work():
+            allowed.append(sum(limiter.check("k").allowed for _ in range(300)))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sum(allowed), 500)
+
+    def test_a_forked_child_counts_by_itself(self):
+        limiter = weir.Limiter("3/h burst 3", **SMALL)
+        limiter.check("k")
+        child = os.fork()
+        if child == 0:
+            # It starts with what was taken before, and nobody else sees what it takes.
+            good = [limiter.check("k").allowed for _ in range(3)] == [True, True, False]
+            os._exit(0 if good else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertEqual(limiter.check("k", 0).remaining, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
