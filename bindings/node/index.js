@@ -49,10 +49,17 @@ function nativeOptions(options) {
   ];
 }
 
+// In two halves, because a BigInt is made on the heap. Exact up to 104 days, near enough beyond.
+function milliseconds(offset) {
+  const high = answer.getInt32(little ? offset + 4 : offset, little);
+  const low = answer.getUint32(little ? offset : offset + 4, little);
+  return (high * 2 ** 32 + low) / 1e6;
+}
+
 class Decision {
   constructor() {
-    this.retryAfterMs = Number(answer.getBigInt64(0, little)) / 1e6;
-    this.resetAfterMs = Number(answer.getBigInt64(8, little)) / 1e6;
+    this.retryAfterMs = milliseconds(0);
+    this.resetAfterMs = milliseconds(8);
     this.limit = answer.getUint32(16, little);
     this.remaining = answer.getUint32(20, little);
     this.charged = answer.getUint32(24, little);

@@ -14,9 +14,6 @@ typedef struct {
   napi_ref keep_answer;
 } instance;
 
-static const napi_type_tag kStoreTag = {0x77656972u, 1};
-static const napi_type_tag kLimiterTag = {0x77656972u, 2};
-
 static napi_value throw_last_error(napi_env env, int status) {
   napi_throw_error(env, weir_status_name(status), weir_last_error());
   return NULL;
@@ -33,21 +30,15 @@ static void read_arguments(napi_env env, napi_callback_info info, napi_value* ar
   napi_get_cb_info(env, info, &count, arguments, NULL, NULL);
 }
 
-// The pointer, or NULL with an exception.
-static void* handle_of(napi_env env, napi_value value, const napi_type_tag* tag,
-                       const char* message) {
-  bool ours = false;
+// The pointer, or NULL with an exception. index.js keeps handles in private fields and never mixes
+// stores with limiters, so that no tag needs to be looked up on every call.
+static void* handle_of(napi_env env, napi_value value) {
   void* handle = NULL;
-  if (napi_check_object_type_tag(env, value, tag, &ours) != napi_ok || !ours ||
-      napi_get_value_external(env, value, &handle) != napi_ok) {
-    throw_type(env, message);
+  if (napi_get_value_external(env, value, &handle) != napi_ok) {
+    throw_type(env, "handle: must be one that this package made");
     return NULL;
   }
   return handle;
-}
-
-static weir_limiter* limiter_of(napi_env env, napi_value value) {
-  return handle_of(env, value, &kLimiterTag, "limiter: must be one of this package");
 }
 
 // A key's bytes: in place for a Uint8Array, else copied, to `copied` if they are many.
@@ -128,11 +119,9 @@ static void free_limiter(napi_env env, void* limiter, void* hint) {
   weir_limiter_free(limiter);
 }
 
-static napi_value wrap(napi_env env, void* handle, napi_finalize finalize,
-                       const napi_type_tag* tag) {
+static napi_value wrap(napi_env env, void* handle, napi_finalize finalize) {
   napi_value made = NULL;
   napi_create_external(env, handle, finalize, NULL, &made);
-  napi_type_tag_object(env, made, tag);
   return made;
 }
 
@@ -158,13 +147,12 @@ static napi_value create_store(napi_env env, napi_callback_info info) {
   const weir_store_options options = read_options(env, arguments);
   weir_store* store = NULL;
   const int status = weir_store_create(&options, &store);
-  return status < 0 ? throw_last_error(env, status) : wrap(env, store, free_store, &kStoreTag);
+  return status < 0 ? throw_last_error(env, status) : wrap(env, store, free_store);
 }
 
 static napi_value finish_limiter(napi_env env, int status, char* quota, weir_limiter* limiter) {
   free(quota);
-  return status < 0 ? throw_last_error(env, status)
-                    : wrap(env, limiter, free_limiter, &kLimiterTag);
+  return status < 0 ? throw_last_error(env, status) : wrap(env, limiter, free_limiter);
 }
 
 static napi_value create_limiter(napi_env env, napi_callback_info info) {
@@ -183,8 +171,7 @@ static napi_value create_limiter(napi_env env, napi_callback_info info) {
 static napi_value create_limiter_on(napi_env env, napi_callback_info info) {
   napi_value arguments[kMaxArguments];
   read_arguments(env, info, arguments);
-  weir_store* store =
-      handle_of(env, arguments[1], &kStoreTag, "store: must be a Store of this package");
+  weir_store* store = handle_of(env, arguments[1]);
   char* quota = store != NULL ? text_of(env, arguments[0]) : NULL;
   if (quota == NULL) {
     return NULL;
@@ -197,7 +184,7 @@ static napi_value create_limiter_on(napi_env env, napi_callback_info info) {
 static napi_value update(napi_env env, napi_callback_info info) {
   napi_value arguments[kMaxArguments];
   read_arguments(env, info, arguments);
-  weir_limiter* limiter = limiter_of(env, arguments[0]);
+  weir_limiter* limiter = handle_of(env, arguments[0]);
   char* quota = limiter != NULL ? text_of(env, arguments[1]) : NULL;
   if (quota == NULL) {
     return NULL;
@@ -210,7 +197,7 @@ static napi_value update(napi_env env, napi_callback_info info) {
 static napi_value check(napi_env env, napi_callback_info info) {
   napi_value arguments[kMaxArguments];
   read_arguments(env, info, arguments);
-  weir_limiter* limiter = limiter_of(env, arguments[0]);
+  weir_limiter* limiter = handle_of(env, arguments[0]);
   key_bytes key;
   if (limiter == NULL || !read_key(env, arguments[1], &key)) {
     return NULL;
@@ -240,7 +227,7 @@ static void* receipt_of(napi_env env, napi_value value) {
 static napi_value charge(napi_env env, napi_callback_info info) {
   napi_value arguments[kMaxArguments];
   read_arguments(env, info, arguments);
-  weir_limiter* limiter = limiter_of(env, arguments[0]);
+  weir_limiter* limiter = handle_of(env, arguments[0]);
   key_bytes key;
   if (limiter == NULL || !read_key(env, arguments[1], &key)) {
     return NULL;
@@ -266,7 +253,7 @@ static napi_value charge(napi_env env, napi_callback_info info) {
 static napi_value give_back(napi_env env, napi_callback_info info) {
   napi_value arguments[kMaxArguments];
   read_arguments(env, info, arguments);
-  weir_limiter* limiter = limiter_of(env, arguments[0]);
+  weir_limiter* limiter = handle_of(env, arguments[0]);
   void* bytes = limiter != NULL ? receipt_of(env, arguments[1]) : NULL;
   if (bytes == NULL) {
     return NULL;
@@ -285,7 +272,7 @@ static void set(napi_env env, napi_value object, const char* name, napi_value va
 static napi_value stats(napi_env env, napi_callback_info info) {
   napi_value arguments[kMaxArguments];
   read_arguments(env, info, arguments);
-  weir_limiter* limiter = limiter_of(env, arguments[0]);
+  weir_limiter* limiter = handle_of(env, arguments[0]);
   if (limiter == NULL) {
     return NULL;
   }

@@ -137,7 +137,7 @@ class Limiter:
     def check(self, key, cost=1):
         """Takes `cost` units or none. A cost of 0 only looks."""
         key, decision = _bytes(key), Decision()
-        _checked(_library.weir_check(self._handle, key, len(key), cost, decision))
+        _checked(_library.weir_check(self._handle, key, len(key), cost, ctypes.byref(decision)))
         return decision
 
     def charge(self, key, cost=1, mode=ADMIT):

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs a build and uses it from outside, each way that is promised: find_package, pkg-config
-# with a plain compiler line, add_subdirectory, a shared library; from C++ and from C. usage: run.sh build-folder
+# with a plain compiler line, add_subdirectory, a shared library; from C++ and from C.
+# usage: run.sh build-folder
 set -euo pipefail
 
 build=$(cd "$1" && pwd)
