@@ -30,8 +30,8 @@
 // functions and constants are only added, weir_decision, weir_key and weir_receipt never change.
 // Structs that begin with struct_size may grow at the end; set it to sizeof. A field that is 0 has
 // its default, so that a struct of zeros with its size is a good one.
-#ifndef WEIR_WEIR_H_
-#define WEIR_WEIR_H_
+#ifndef WEIR_WEIR_H
+#define WEIR_WEIR_H
 
 // C has no namespaces and no `using`; its names have a prefix.
 // NOLINTBEGIN(readability-identifier-naming, modernize-use-using)
@@ -234,4 +234,4 @@ WEIR_API int64_t weir_give_back(weir_limiter* limiter, weir_receipt* receipt);
 
 // NOLINTEND(readability-identifier-naming, modernize-use-using)
 
-#endif  // WEIR_WEIR_H_
+#endif  // WEIR_WEIR_H

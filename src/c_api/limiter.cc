@@ -17,7 +17,7 @@ namespace {
 
 // Makes a limiter of the text with `create(quota)`.
 template <class Create>
-int Make(const char* text, weir_limiter** limiter, Create create) noexcept {
+int Make(const char* text, weir_limiter** limiter, Create create) {
   if (limiter == nullptr) {
     return c_api::FailNull("limiter");
   }
