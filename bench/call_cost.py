@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What one decision costs from C, Python and Node: call_cost.py [build-folder].
 
-Needs the targets weir_c, weir_node and call_cost (-DWEIR_BUILD_BENCH=ON). Each measures 1000 keys in turn
-on one thread, all admitted, each call reading the clock; the best of five runs counts. "an empty
-call" is what ctypes asks for any function; the rest is the wrapper's and weir's.
+Needs the targets weir_c, weir_node and call_cost (-DWEIR_BUILD_BENCH=ON). Each measures 1000 keys
+in turn on one thread, all admitted, each call reading the clock; the best of five runs counts.
+"an empty call" is what ctypes asks for any function; the rest is the wrapper's and weir's.
 """
 
 import os
