@@ -1,19 +1,25 @@
 // weir simulate: a tour that answers "which algorithm should I pick?".
+#include <unistd.h>
+
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "apps/weir/commands.h"
+#include "apps/weir/simulate/html.h"
 #include "apps/weir/simulate/options.h"
+#include "apps/weir/simulate/plot.h"
 #include "apps/weir/simulate/report.h"
 #include "apps/weir/terminal.h"
+#include "apps/weir/write_file.h"
 
 namespace weir::app {
 namespace {
 
 struct SimulateFlags {
   simulate::RawOptions raw;
+  std::string html;
   bool no_color = false;
   bool ascii = false;
   bool json = false;
@@ -30,6 +36,21 @@ int Print(const std::string& text) {
   return written && std::fflush(stdout) == 0 ? kSuccess : kFailure;
 }
 
+// On a terminal only: in a log it would be noise.
+void ShowProgress(uint64_t lines) {
+  if (isatty(STDERR_FILENO) != 0)
+    std::fprintf(stderr, "\rread %llu million lines\r",
+                 static_cast<unsigned long long>(lines / 1'000'000));
+}
+
+int WriteHtml(const simulate::Tour& tour, const std::string& path) {
+  const std::string page = simulate::Html(tour);
+  if (auto written = WriteFile(path, page); !written)
+    return Fail({written.error().code, "--html: " + written.error().message});
+  return Print("wrote " + path + " (" + std::to_string(page.size() / 1024) +
+               " KiB): open it in a browser\n");
+}
+
 int Simulate(const SimulateFlags& flags) {
   Terminal terminal = DetectTerminal();
   if (flags.no_color)
@@ -44,13 +65,18 @@ int Simulate(const SimulateFlags& flags) {
   if (!width)
     return Fail(width.error());
   terminal.width = *width;
-  auto plan = simulate::MakePlan(flags.raw);
+  auto plan = simulate::MakePlan(flags.raw, ShowProgress);
   if (!plan)
     return Fail(plan.error());
-  plan->bins = simulate::PictureColumns(terminal.width, plan->spec.duration, plan->limit.window);
+  const Duration duration = plan->spec.duration;
+  const Duration window = plan->limit.window;
+  plan->bins = flags.html.empty() ? simulate::PictureColumns(terminal.width, duration, window)
+                                  : simulate::PlotColumns(simulate::kHtmlBins, duration, window);
   auto tour = simulate::RunTour(*std::move(plan));
   if (!tour)
     return Fail(tour.error());
+  if (!flags.html.empty())
+    return WriteHtml(*tour, flags.html);
   return Print(flags.json ? simulate::Json(*tour) : simulate::Report(*tour, terminal));
 }
 
@@ -69,6 +95,14 @@ void RegisterSimulate(CLI::App& app, int& status) {
   command->add_option("-t,--traffic,traffic", flags->raw.traffic, "Traffic, or all (the default)")
       ->delimiter(',')
       ->type_name("NAME,...");
+  command
+      ->add_option("--trace", flags->raw.trace,
+                   "Recorded traffic instead: lines of 'seconds [key] [cost]', or a heading")
+      ->type_name("FILE");
+  command
+      ->add_option("-c,--cost", flags->raw.cost,
+                   "Units a request costs, or a range of them: 5, 1-10 (1, or the trace's own)")
+      ->type_name("N[-M]");
   command->add_option("-l,--limit", flags->raw.limit, "The limit (100/min)")->type_name("QUOTA");
   command->add_option("-b,--burst", flags->raw.burst, "Burst of the buckets (the limit)")
       ->type_name("N");
@@ -81,12 +115,25 @@ void RegisterSimulate(CLI::App& app, int& status) {
       ->type_name("N");
   command->add_flag("--no-color", flags->no_color, "No colours; NO_COLOR does the same");
   command->add_flag("--ascii", flags->ascii, "No block characters");
-  command->add_flag("--json", flags->json, "One JSON object instead of the pictures");
+  CLI::Option* const json =
+      command->add_flag("--json", flags->json, "One JSON object instead of the pictures");
+  command->add_option("--html", flags->html, "Write a page with plots, for a browser")
+      ->type_name("FILE")
+      ->excludes(json);
   command->add_flag("--list", flags->list, "Explain every algorithm and traffic in a line");
   command->footer(
+      "\nSends traffic through real limiters and counts, against an exact log, what each admits\n"
+      "wrongly, denies wrongly, lets through in its fullest window and takes in memory.\n"
       "\nExamples:\n"
-      "  weir simulate -l 5000/h -a all -t edge\n"
-      "  weir simulate -l 10/s -a token-bucket:5,token-bucket:10,min-gap -t poisson -r 0.9");
+      "  weir simulate                                     a tour: 100/min, five kinds of traffic\n"
+      "  weir simulate -l 5000/h -a all -t edge            the worst case of every algorithm\n"
+      "  weir simulate -l 10/s -a token-bucket:5,min-gap -t poisson -r 0.9\n"
+      "  weir simulate -l 1000/min -c 1-50 --html out.html costs; a page to show to a colleague\n"
+      "  weir simulate -l 60/min --trace access.txt        your own traffic, key by key\n"
+      "\nA trace is text, in order of time; # begins a comment:\n"
+      "  0.000 alice        seconds, key\n"
+      "  0.250 bob 12       seconds, key, cost\n"
+      "Commas or tabs do, too. A first line may name columns: t_ms,client,path,cost");
   command->callback([flags, &status] { status = Simulate(*flags); });
 }
 

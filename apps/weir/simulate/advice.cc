@@ -1,6 +1,7 @@
 #include "apps/weir/simulate/advice.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "apps/weir/simulate/text.h"
@@ -63,10 +64,48 @@ std::vector<Advice> Advise(const Tour& tour) {
   };
 }
 
+Verdict Decide(const Tour& tour) {
+  const std::vector<Total>& totals = tour.totals;
+  const auto limit = static_cast<uint64_t>(tour.plan.limit.limit);
+  const size_t best = Least(totals.size(), [&](size_t i) {
+    const WrongDecisions& wrong = totals[i].wrong;
+    return std::tuple(std::max(wrong.false_allow, wrong.false_deny), Wrong(wrong),
+                      tour.plan.contenders[i].DecibytesPerKey(), totals[i].worst_window);
+  });
+  const Total& total = totals[best];
+  std::string because;
+  if (Wrong(total.wrong) == 0) {
+    because = "it decided every request as an exact log would have";
+  } else {
+    because = "it was wrong least often. It let " +
+              FormatPercent(total.wrong.false_allow, total.offered) +
+              " of the requests pass that an exact log would have refused, and refused " +
+              FormatPercent(total.wrong.false_deny, total.offered) + " that had room";
+  }
+  because += ". Its fullest window held " + FormatRatio(total.worst_window, limit) +
+             " the limit; a key takes " +
+             FormatTenths(tour.plan.contenders[best].DecibytesPerKey()) + " bytes.";
+  return {best, because};
+}
+
+std::string Offered(const Tour& tour) {
+  const TourPlan& plan = tour.plan;
+  const std::string span = FormatDuration(plan.spec.duration);
+  if (!plan.trace)
+    return "offered " + FormatRatio(static_cast<uint64_t>(plan.spec.rate_milli), 1000) + " for " +
+           span;
+  return "recorded over " + span;
+}
+
 std::string Remark(const Tour& tour, const Stage& stage) {
   const auto& scores = stage.scores;
   if (scores.empty() || stage.offered == 0)
     return "no requests fell into this run";
+  if (stage.never_fit > 0) {
+    return Plural(stage.never_fit, "request costs", "requests cost") +
+           " more than the whole limit"
+           " and can never pass: raise --limit, or count requests instead of units with --cost 1";
+  }
   const auto limit = static_cast<uint64_t>(tour.plan.limit.limit);
   auto name = [&](size_t i) { return tour.plan.contenders[i].name(); };
 

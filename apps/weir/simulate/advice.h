@@ -18,6 +18,18 @@ struct Advice {
 // One line a goal. Empty for a single contender: there is nothing to choose.
 [[nodiscard]] std::vector<Advice> Advise(const Tour& tour);
 
+// One answer for those who want one: who was wrong least often, the cheaper one of equals.
+struct Verdict {
+  size_t contender = 0;
+  std::string because;  // a sentence or two
+};
+
+// REQUIRES: at least one contender.
+[[nodiscard]] Verdict Decide(const Tour& tour);
+
+// What was sent, in a few words: "offered 1.50x for 4 min".
+[[nodiscard]] std::string Offered(const Tour& tour);
+
 // What is worth seeing in one stage, in a sentence.
 [[nodiscard]] std::string Remark(const Tour& tour, const Stage& stage);
 

@@ -1,7 +1,7 @@
 #include "apps/weir/simulate/contender.h"
 
+#include <algorithm>
 #include <array>
-#include <utility>
 
 #include "weir/limiter.h"
 
@@ -10,44 +10,86 @@
 namespace weir::simulate {
 namespace {
 
+using std::chrono::hours;
+
+template <WindowStart start>
+Result<Quota> MakeFixed(const Limit& limit, int64_t /*burst*/) {
+  return Quota::FixedWindow(limit.limit, limit.window, start);
+}
+
+Result<Quota> MakeSliding(const Limit& limit, int64_t /*burst*/) {
+  return Quota::SlidingWindow(limit.limit, limit.window);
+}
+
+Result<Quota> MakeToken(const Limit& limit, int64_t burst) {
+  return Quota::TokenBucket(limit.limit, limit.window, burst);
+}
+
+Result<Quota> MakeLeaky(const Limit& limit, int64_t burst) {
+  return Quota::LeakyBucket(limit.limit, limit.window, burst);
+}
+
+Result<Quota> MakeGap(const Limit& limit, int64_t /*burst*/) {
+  // Rounded up, so that no window holds more than the limit.
+  return Quota::MinGap(Duration((limit.window.count() + limit.limit - 1) / limit.limit));
+}
+
+Result<Quota> MakeCalendar(const Limit& limit, int64_t /*burst*/) {
+  if (limit.window == hours(24))
+    return Quota::Calendar(limit.limit, CalendarPeriod::kDay);
+  if (limit.window == hours(24 * 7))
+    return Quota::Calendar(limit.limit, CalendarPeriod::kWeek);
+  return Error::Invalid("counts whole days or weeks: take a --limit per day, as in 5000/d");
+}
+
+uint64_t TwoLimits(const BoundInput& in) {
+  return 2 * in.limit;
+}
+
+uint64_t BurstAndLimit(const BoundInput& in) {
+  return in.burst + in.limit - 1;
+}
+
+// The request that opened a window is the first to leave the sight of the one asked about.
+uint64_t TwoLimitsLessOne(const BoundInput& in) {
+  return 2 * in.limit - 1;
+}
+
+// A gap counts requests, whatever they cost.
+uint64_t LimitOfRequests(const BoundInput& in) {
+  return in.limit * in.largest_cost;
+}
+
 constexpr std::array kKinds = {
-    KindInfo{Kind::kTokenBucket, "token-bucket",
-             "tokens drip in evenly; up to a burst of them is saved",
-             "B at once, then L per W evenly", true},
-    KindInfo{Kind::kLeakyBucket, "leaky-bucket",
-             "a level that drains evenly; the same decisions as token-bucket",
-             "the same law as token-bucket", true},
-    KindInfo{Kind::kFixedWindow, "fixed-window",
-             "a counter, back to zero when the clock's window turns",
-             "L between turns of the clock", false},
-    KindInfo{Kind::kFirstHit, "first-hit", "a fixed window that a key's first request opens",
-             "L in W from the first request", false},
-    KindInfo{Kind::kSlidingWindow, "sliding-window",
-             "two counters, the older one fading as it leaves the window",
-             "about L; L in a clock window", false},
-    KindInfo{Kind::kMinGap, "min-gap", "a pause of W/L after every request",
-             "never two closer than the gap", false},
+    KindInfo{"token-bucket", "tokens drip in evenly; up to a burst of them is saved",
+             "B at once, then L per W", true, MakeToken, "B+L-1", BurstAndLimit},
+    KindInfo{"leaky-bucket", "a level that drains evenly; the same decisions as token-bucket",
+             "as token-bucket", true, MakeLeaky, "B+L-1", BurstAndLimit},
+    KindInfo{"fixed-window", "a counter, back to zero when the clock's window turns",
+             "L per clock window", false, MakeFixed<WindowStart::kEpoch>, "2L", TwoLimits},
+    KindInfo{"first-hit", "a fixed window that a key's first request opens",
+             "L in W from a first hit", false, MakeFixed<WindowStart::kFirstHit>, "2L-1",
+             TwoLimitsLessOne},
+    KindInfo{"per-key", "a fixed window that turns at another moment for every key",
+             "L per window of its own", false, MakeFixed<WindowStart::kPerKey>, "2L", TwoLimits},
+    KindInfo{"sliding-window", "two counters, the older one fading as it leaves the window",
+             "about L", false, MakeSliding, "2L", TwoLimits},
+    KindInfo{"min-gap", "a pause of W/L after every request, whatever it costs",
+             "no two within the gap", false, MakeGap, "L", LimitOfRequests},
+    KindInfo{"calendar", "a counter per day or week of the calendar; needs a limit per day or week",
+             "L per day or week", false, MakeCalendar, "2L", TwoLimits},
 };
 
-Result<Quota> MakeQuota(Kind kind, const Limit& limit, int64_t burst) {
-  switch (kind) {
-    case Kind::kTokenBucket:
-      return Quota::TokenBucket(limit.limit, limit.window, burst);
-    case Kind::kLeakyBucket:
-      return Quota::LeakyBucket(limit.limit, limit.window, burst);
-    case Kind::kFixedWindow:
-      return Quota::FixedWindow(limit.limit, limit.window);
-    case Kind::kFirstHit:
-      return Quota::FixedWindow(limit.limit, limit.window, WindowStart::kFirstHit);
-    case Kind::kSlidingWindow:
-      return Quota::SlidingWindow(limit.limit, limit.window);
-    case Kind::kMinGap: {
-      // Rounded up, so that no window holds more than the limit.
-      const int64_t gap = (limit.window.count() + limit.limit - 1) / limit.limit;
-      return Quota::MinGap(Duration(gap));
-    }
-  }
-  return Error{ErrorCode::kInternal, "no such algorithm"};
+// A table with room to spare has 1.6 slots a key (docs/reference/algorithms.md).
+constexpr uint64_t kDecislotsPerKey = 16;
+
+// Room for these keys without one of them sharing a state: two wide slots and more for each.
+MemoryOptions StoreFor(size_t keys, const Clock& clock) {
+  MemoryOptions options;
+  options.budget_bytes = std::max(MemoryStore::kMinBudgetBytes, keys * 64);
+  options.huge_pages = false;
+  options.clock = &clock;
+  return options;
 }
 
 }  // namespace
@@ -56,109 +98,74 @@ std::span<const KindInfo> AllKinds() noexcept {
   return kKinds;
 }
 
-const KindInfo& Info(Kind kind) noexcept {
-  return kKinds[static_cast<size_t>(kind)];
+const KindInfo* FindKind(std::string_view name) noexcept {
+  const auto found = std::find_if(kKinds.begin(), kKinds.end(),
+                                  [&](const KindInfo& kind) { return kind.name == name; });
+  return found == kKinds.end() ? nullptr : &*found;
 }
 
-std::optional<Kind> FindKind(std::string_view name) noexcept {
-  for (const KindInfo& info : kKinds) {
-    if (info.name == name)
-      return info.kind;
-  }
-  return std::nullopt;
+bool Applies(const KindInfo& kind, const Limit& limit) {
+  return kind.make != MakeCalendar || MakeCalendar(limit, 0).ok();
 }
 
-Contender::Contender(Kind kind, const Limit& limit, Quota quota)
-    : kind_(kind), limit_(limit), name_(Info(kind).name), quota_(std::move(quota)) {}
+Contender::Contender(const KindInfo& kind, const Limit& limit, Quota quota, uint64_t decibytes)
+    : kind_(&kind),
+      limit_(limit),
+      name_(kind.name),
+      quota_(std::move(quota)),
+      decibytes_(decibytes) {}
 
-Result<Contender> Contender::Create(Kind kind, const Limit& limit, int64_t burst) {
-  auto quota = MakeQuota(kind, limit, burst);
+Result<Contender> Contender::Create(const KindInfo& kind, const Limit& limit, int64_t burst) {
+  auto quota = kind.make(limit, burst);
   if (!quota)
     return quota.error();
-  return Contender(kind, limit, *std::move(quota));
+  // Large enough that what a store keeps beside its slots does not show.
+  constexpr size_t kKeys = 65536;
+  const ManualClock clock;
+  auto limiter = Limiter::Create(*quota, StoreFor(kKeys, clock));
+  if (!limiter)
+    return limiter.error();
+  const StoreStats stats = limiter->store()->Stats();
+  const uint64_t decibytes =
+      (stats.budget_bytes * kDecislotsPerKey + stats.slots / 2) / stats.slots;
+  return Contender(kind, limit, *std::move(quota), decibytes);
 }
 
 std::string Contender::Setting() const {
-  if (Info(kind_).takes_burst)
+  if (kind_->takes_burst)
     return "burst " + std::to_string(quota_.burst());
-  if (kind_ == Kind::kMinGap)
+  if (quota_.algorithm() == Algorithm::kMinGap)
     return "gap " + FormatDuration(quota_.window());
   return "";
 }
 
-uint64_t Contender::WorstPossible() const noexcept {
-  const auto limit = static_cast<uint64_t>(limit_.limit);
-  switch (kind_) {
-    case Kind::kTokenBucket:
-    case Kind::kLeakyBucket:
-      return quota_.burst() + limit - 1;
-    case Kind::kFixedWindow:
-    case Kind::kSlidingWindow:
-      return 2 * limit;
-    case Kind::kFirstHit:
-      return 2 * limit - 1;
-    case Kind::kMinGap:
-      return limit;
-  }
-  return 0;
+uint64_t Contender::WorstPossible(uint64_t largest_cost) const noexcept {
+  return kind_->worst({static_cast<uint64_t>(limit_.limit), quota_.burst(), largest_cost});
 }
 
-std::string_view Contender::Formula() const noexcept {
-  switch (kind_) {
-    case Kind::kTokenBucket:
-    case Kind::kLeakyBucket:
-      return "B+L-1";
-    case Kind::kFixedWindow:
-    case Kind::kSlidingWindow:
-      return "2L";
-    case Kind::kFirstHit:
-      return "2L-1";
-    case Kind::kMinGap:
-      return "L";
-  }
-  return "";
-}
-
-Result<Decisions> Contender::Decide(std::span<const Duration> arrivals) const {
+Result<Decisions> Contender::Decide(const Workload& workload) const {
   // One window after the epoch: an edge, and a time that no state can take for "never".
   ManualClock clock;
   clock.Advance(limit_.window);
   const Timestamp start = clock.Now();
-  MemoryOptions options;
-  options.budget_bytes = MemoryStore::kMinBudgetBytes;
-  options.huge_pages = false;
-  options.clock = &clock;
-  auto limiter = Limiter::Create(quota_, options);
+  auto limiter = Limiter::Create(quota_, StoreFor(workload.keys.size(), clock));
   if (!limiter)
     return limiter.error();
 
   Decisions decisions;
-  decisions.reserve(arrivals.size());
-  for (const Duration at : arrivals) {
+  decisions.reserve(workload.requests.size());
+  for (const Request& request : workload.requests) {
     // The clock moves with the traffic: a `now` far from it would be refused.
-    clock.Advance(start + at - clock.Now());
-    const Decision decision = limiter->Check("tour", clock.Now());
-    if (decision.problem != Problem::kNone) {
+    clock.Advance(start + request.at - clock.Now());
+    const Decision decision = limiter->Check(workload.keys[request.key], clock.Now(), request.cost);
+    // What can never pass is denied, as far as whoever asked can see.
+    if (decision.problem != Problem::kNone && decision.problem != Problem::kCostAboveBurst)
       return Error{ErrorCode::kInternal, std::string(Explain(decision.problem))};
-    }
+    if (decision.basis != Basis::kStore)
+      return Error{ErrorCode::kInternal, "the simulated store is too small for these keys"};
     decisions.push_back(decision.allowed() ? 1 : 0);
   }
   return decisions;
-}
-
-Result<Score> Run(const Contender& contender, std::span<const Duration> arrivals,
-                  const Limit& limit, Duration duration, size_t bins) {
-  auto decisions = contender.Decide(arrivals);
-  if (!decisions)
-    return decisions.error();
-  const std::vector<Duration> admitted = Admitted(arrivals, *decisions);
-  Score score;
-  score.admitted = admitted.size();
-  score.denied = arrivals.size() - admitted.size();
-  score.worst_window = WorstWindow(admitted, limit.window);
-  score.wrong = CountWrong(arrivals, *decisions, limit.window, static_cast<uint64_t>(limit.limit));
-  score.admitted_bins = Histogram(admitted, duration, bins);
-  return score;
 }
 
 }  // namespace weir::simulate

@@ -1,12 +1,12 @@
 // The algorithms of the tour: what each is called, promises and costs, and how it does on a given
-// traffic. Decisions are taken by the library's public API and nothing else.
+// workload. Decisions are taken by the library's public API and nothing else.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weir/quota.h"
@@ -14,29 +14,9 @@
 #include "weir/time.h"
 
 #include "apps/weir/simulate/statistics.h"
+#include "apps/weir/simulate/workload.h"
 
 namespace weir::simulate {
-
-enum class Kind : uint8_t {
-  kTokenBucket,
-  kLeakyBucket,
-  kFixedWindow,
-  kFirstHit,
-  kSlidingWindow,
-  kMinGap,
-};
-
-struct KindInfo {
-  Kind kind;
-  std::string_view name;
-  std::string_view line;     // what it does
-  std::string_view promise;  // what it keeps to, beside its worst window
-  bool takes_burst;
-};
-
-[[nodiscard]] std::span<const KindInfo> AllKinds() noexcept;
-[[nodiscard]] const KindInfo& Info(Kind kind) noexcept;
-[[nodiscard]] std::optional<Kind> FindKind(std::string_view name) noexcept;
 
 // The limit that all contenders share.
 struct Limit {
@@ -44,13 +24,37 @@ struct Limit {
   Duration window = std::chrono::minutes(1);
 };
 
+// What a worst window depends on.
+struct BoundInput {
+  uint64_t limit;
+  uint64_t burst;
+  uint64_t largest_cost;
+};
+
+// One algorithm of the library. Adding one is a line of the table in contender.cc.
+struct KindInfo {
+  std::string_view name;
+  std::string_view line;     // what it does
+  std::string_view promise;  // what it keeps to, beside its worst window
+  bool takes_burst;
+  Result<Quota> (*make)(const Limit& limit, int64_t burst);
+  std::string_view formula;  // of the most units in any window (t - W, t], whatever the traffic
+  uint64_t (*worst)(const BoundInput& in);
+};
+
+[[nodiscard]] std::span<const KindInfo> AllKinds() noexcept;
+// nullptr: no such name.
+[[nodiscard]] const KindInfo* FindKind(std::string_view name) noexcept;
+// Whether the library has it for this limit: a calendar quota knows days and weeks only.
+[[nodiscard]] bool Applies(const KindInfo& kind, const Limit& limit);
+
 // One algorithm with its settings.
 class Contender {
  public:
   // `burst` is for buckets; others ignore it. The error is the library's own, naming the field.
-  static Result<Contender> Create(Kind kind, const Limit& limit, int64_t burst);
+  static Result<Contender> Create(const KindInfo& kind, const Limit& limit, int64_t burst);
 
-  [[nodiscard]] Kind kind() const noexcept { return kind_; }
+  [[nodiscard]] const KindInfo& kind() const noexcept { return *kind_; }
   // Unique among contenders that differ: "token-bucket", or "token-bucket:50" if it was asked for
   // with a burst of its own.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -58,35 +62,24 @@ class Contender {
   // The setting that is its own: "burst 20", "gap 600 ms"; may be empty.
   [[nodiscard]] std::string Setting() const;
   [[nodiscard]] const Quota& quota() const noexcept { return quota_; }
+  // Tenths of a byte of memory that a key takes in a table with room to spare, as the store
+  // divides its budget.
+  [[nodiscard]] uint64_t DecibytesPerKey() const noexcept { return decibytes_; }
 
   // The most it admits in any window (t - W, t], whatever the traffic.
-  [[nodiscard]] uint64_t WorstPossible() const noexcept;
-  // The same as a formula: "2L", "B+L-1".
-  [[nodiscard]] std::string_view Formula() const noexcept;
+  [[nodiscard]] uint64_t WorstPossible(uint64_t largest_cost = 1) const noexcept;
 
-  // Decides all arrivals in order, for one key. The first arrival's window is aligned: time 0 is
-  // an edge of epoch-aligned windows.
-  [[nodiscard]] Result<Decisions> Decide(std::span<const Duration> arrivals) const;
+  // Decides all requests in order. Time 0 is an edge of epoch-aligned windows.
+  [[nodiscard]] Result<Decisions> Decide(const Workload& workload) const;
 
  private:
-  Contender(Kind kind, const Limit& limit, Quota quota);
+  Contender(const KindInfo& kind, const Limit& limit, Quota quota, uint64_t decibytes);
 
-  Kind kind_;
+  const KindInfo* kind_;
   Limit limit_;
   std::string name_;
   Quota quota_;
+  uint64_t decibytes_;
 };
-
-// How one contender did on one traffic.
-struct Score {
-  uint64_t admitted = 0;
-  uint64_t denied = 0;
-  uint64_t worst_window = 0;
-  WrongDecisions wrong;
-  std::vector<uint64_t> admitted_bins;
-};
-
-[[nodiscard]] Result<Score> Run(const Contender& contender, std::span<const Duration> arrivals,
-                                const Limit& limit, Duration duration, size_t bins);
 
 }  // namespace weir::simulate

@@ -6,8 +6,7 @@
 namespace weir::simulate {
 namespace {
 
-// Writes nested objects and arrays; commas are its own business. Names and texts here are our own
-// or a quota's, so nothing but quotes and backslashes could need escaping.
+// Writes nested objects and arrays; commas are its own business.
 class JsonWriter {
  public:
   void Open(char bracket) {
@@ -79,7 +78,8 @@ class JsonWriter {
     for (const char c : text) {
       if (c == '"' || c == '\\')
         out_.push_back('\\');
-      out_.push_back(c);
+      // A file may be called anything; a control character here would not be JSON.
+      out_.push_back(static_cast<unsigned char>(c) < ' ' ? '?' : c);
     }
     out_.push_back('"');
   }
@@ -102,10 +102,12 @@ void WriteScore(JsonWriter& json, const Tour& tour, const Contender& contender,
   json.Field("denied", score.denied);
   json.Field("worst_window", score.worst_window);
   json.Ratio("worst_ratio", score.worst_window, limit);
-  json.Field("worst_possible", contender.WorstPossible());
+  json.Field("worst_possible", contender.WorstPossible(tour.LargestCost()));
   json.Field("false_allow", score.wrong.false_allow);
   json.Field("false_deny", score.wrong.false_deny);
+  json.Ratio("bytes_per_key", contender.DecibytesPerKey(), 10);
   json.Numbers("admitted_over_time", score.admitted_bins);
+  json.Numbers("window_over_time", score.window_bins);
   json.Close('}');
 }
 
@@ -118,14 +120,17 @@ std::string Json(const Tour& tour) {
   json.Field("limit", static_cast<uint64_t>(plan.limit.limit));
   json.Field("window_ns", Ns(plan.limit.window));
   json.Field("duration_ns", Ns(plan.spec.duration));
-  json.Ratio("rate", static_cast<uint64_t>(plan.spec.rate_milli), 1000);
+  if (!plan.trace)
+    json.Ratio("rate", static_cast<uint64_t>(plan.spec.rate_milli), 1000);
   json.Field("seed", plan.spec.seed);
   json.Name("runs");
   json.Open('[');
   for (const Stage& stage : tour.stages) {
     json.Open('{');
-    json.Field("traffic", Info(stage.traffic).name);
+    json.Field("traffic", stage.name);
+    json.Field("keys", stage.keys);
     json.Field("offered", stage.offered);
+    json.Field("offered_units", stage.units);
     json.Numbers("offered_over_time", stage.offered_bins);
     json.Name("results");
     json.Open('[');

@@ -80,14 +80,14 @@ std::vector<std::string_view> TrafficNames() {
 // "token-bucket" or "token-bucket:20".
 Result<Contender> ParseContender(const std::string& text, const Limit& limit, int64_t burst) {
   const size_t colon = std::min(text.find(':'), text.size());
-  const auto kind = FindKind(std::string_view(text).substr(0, colon));
-  if (!kind) {
+  const KindInfo* const kind = FindKind(std::string_view(text).substr(0, colon));
+  if (kind == nullptr) {
     return Error::Invalid("--algorithm: " +
                           app::UnknownName("algorithm", text.substr(0, colon), KindNames()));
   }
   if (colon < text.size()) {
-    if (!Info(*kind).takes_burst) {
-      return Error::Invalid("--algorithm: " + std::string(Info(*kind).name) +
+    if (!kind->takes_burst) {
+      return Error::Invalid("--algorithm: " + std::string(kind->name) +
                             " takes no burst; token-bucket and leaky-bucket do");
     }
     auto own = ParseBurst("--algorithm", std::string_view(text).substr(colon + 1));
@@ -97,7 +97,7 @@ Result<Contender> ParseContender(const std::string& text, const Limit& limit, in
   }
   auto contender = Contender::Create(*kind, limit, burst);
   if (!contender) {
-    return Error::Invalid(std::string(Info(*kind).name) + ": " + contender.error().message);
+    return Error::Invalid(std::string(kind->name) + ": " + contender.error().message);
   }
   contender->set_name(text);
   return contender;
@@ -120,10 +120,10 @@ std::vector<std::string> DefaultAlgorithms(const Limit& limit, bool burst_given)
 void NameApart(std::vector<Contender>& contenders) {
   for (Contender& contender : contenders) {
     const auto same = std::count_if(contenders.begin(), contenders.end(), [&](const Contender& c) {
-      return c.kind() == contender.kind();
+      return &c.kind() == &contender.kind();
     });
     if (same > 1) {
-      contender.set_name(std::string(Info(contender.kind()).name) + ":" +
+      contender.set_name(std::string(contender.kind().name) + ":" +
                          std::to_string(contender.quota().burst()));
     }
   }
@@ -136,7 +136,10 @@ Result<std::vector<Contender>> ChooseContenders(const RawOptions& raw, const Lim
     names = DefaultAlgorithms(limit, burst.has_value());
   if (const auto all = std::find(names.begin(), names.end(), "all"); all != names.end()) {
     std::vector<std::string> every;
-    for (const KindInfo& info : AllKinds()) every.emplace_back(info.name);
+    for (const KindInfo& info : AllKinds()) {
+      if (Applies(info, limit))
+        every.emplace_back(info.name);
+    }
     names.insert(names.erase(all), every.begin(), every.end());
   }
   std::vector<Contender> contenders;
@@ -145,9 +148,9 @@ Result<std::vector<Contender>> ChooseContenders(const RawOptions& raw, const Lim
     auto contender = ParseContender(name, limit, burst.value_or(0));
     if (!contender)
       return contender.error();
-    burst_used = burst_used || Info(contender->kind()).takes_burst;
+    burst_used = burst_used || contender->kind().takes_burst;
     const bool twice = std::any_of(contenders.begin(), contenders.end(), [&](const Contender& c) {
-      return c.kind() == contender->kind() && c.quota() == contender->quota();
+      return &c.kind() == &contender->kind() && c.quota() == contender->quota();
     });
     if (!twice)
       contenders.push_back(*std::move(contender));
@@ -214,9 +217,47 @@ Result<int64_t> ChooseRate(const RawOptions& raw) {
   return rate;
 }
 
+// What is sent: made up, by five options, or recorded, by one.
+Result<void> ChooseMadeUp(const RawOptions& raw, TourPlan& plan) {
+  auto traffic = ChooseTraffic(raw);
+  if (!traffic)
+    return traffic.error();
+  plan.traffic = *std::move(traffic);
+  auto duration = ChooseDuration(raw, plan.limit.window);
+  if (!duration)
+    return duration.error();
+  plan.spec.duration = *duration;
+  auto rate = ChooseRate(raw);
+  if (!rate)
+    return rate.error();
+  plan.spec.rate_milli = *rate;
+  if (CountCeiling(plan.spec) > kMaxRequests) {
+    return Error::Invalid("this comes to more than " + std::to_string(kMaxRequests) +
+                          " requests for one traffic: take a smaller --limit, --rate or "
+                          "--duration");
+  }
+  return {};
+}
+
+Result<void> ChooseRecorded(const RawOptions& raw, const Progress& progress, TourPlan& plan) {
+  if (!raw.traffic.empty() || !raw.duration.empty() || !raw.rate.empty()) {
+    return Error::Invalid(
+        "--trace: a recording has its own traffic, duration and rate; leave out --traffic, "
+        "--duration and --rate");
+  }
+  auto trace = LoadTrace(raw.trace, plan.limit.window, progress);
+  if (!trace)
+    return trace.error();
+  if (!raw.cost.empty())
+    DrawCosts(trace->requests, plan.cost, plan.spec.seed);
+  plan.spec.duration = WholeWindows(*trace, plan.limit.window);
+  plan.trace = *std::move(trace);
+  return {};
+}
+
 }  // namespace
 
-Result<TourPlan> MakePlan(const RawOptions& raw) {
+Result<TourPlan> MakePlan(const RawOptions& raw, const Progress& progress) {
   TourPlan plan;
   auto limit = ParseLimit(raw.limit);
   if (!limit)
@@ -235,32 +276,23 @@ Result<TourPlan> MakePlan(const RawOptions& raw) {
     return contenders.error();
   plan.contenders = *std::move(contenders);
 
-  auto traffic = ChooseTraffic(raw);
-  if (!traffic)
-    return traffic.error();
-  plan.traffic = *std::move(traffic);
-
   plan.spec.limit = plan.limit.limit;
   plan.spec.window = plan.limit.window;
-  auto duration = ChooseDuration(raw, plan.limit.window);
-  if (!duration)
-    return duration.error();
-  plan.spec.duration = *duration;
-  auto rate = ChooseRate(raw);
-  if (!rate)
-    return rate.error();
-  plan.spec.rate_milli = *rate;
   if (!raw.seed.empty()) {
     auto seed = ParseWhole(raw.seed);
     if (!seed)
       return Wrong("--seed", raw.seed, "a whole number from 0 to 2^64 - 1");
     plan.spec.seed = *seed;
   }
-  if (CountCeiling(plan.spec) > kMaxRequests) {
-    return Error::Invalid("this comes to more than " + std::to_string(kMaxRequests) +
-                          " requests for one traffic: take a smaller --limit, --rate or "
-                          "--duration");
+  if (!raw.cost.empty()) {
+    auto cost = ParseCost(raw.cost);
+    if (!cost)
+      return Wrong("--cost", raw.cost, cost.error().message);
+    plan.cost = *cost;
   }
+  auto chosen = raw.trace.empty() ? ChooseMadeUp(raw, plan) : ChooseRecorded(raw, progress, plan);
+  if (!chosen)
+    return chosen.error();
   return plan;
 }
 

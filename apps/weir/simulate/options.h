@@ -9,6 +9,7 @@
 #include "weir/result.h"
 
 #include "apps/weir/simulate/tour.h"
+#include "apps/weir/simulate/trace.h"
 
 namespace weir::simulate {
 
@@ -18,6 +19,8 @@ namespace weir::simulate {
 struct RawOptions {
   std::vector<std::string> algorithms = {};
   std::vector<std::string> traffic = {};
+  std::string trace = {};
+  std::string cost = {};
   std::string limit = {};
   std::string burst = {};
   std::string duration = {};
@@ -27,8 +30,9 @@ struct RawOptions {
 };
 // NOLINTEND(readability-redundant-member-init)
 
-// A plan without bins: these depend on the width, which depends on the terminal.
-[[nodiscard]] Result<TourPlan> MakePlan(const RawOptions& raw);
+// A plan without bins: these depend on the width, which depends on the terminal. Reads
+// the trace, if one is named.
+[[nodiscard]] Result<TourPlan> MakePlan(const RawOptions& raw, const Progress& progress = {});
 
 // The width asked for, or `detected` brought within what a report can be drawn in.
 [[nodiscard]] Result<size_t> ChooseWidth(const RawOptions& raw, size_t detected);

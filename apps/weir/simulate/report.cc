@@ -27,6 +27,7 @@ constexpr size_t kBarRows = 2;
 constexpr size_t kLongName = 18;  // more if a burst of many digits is part of a name
 constexpr size_t kWorst = 18;
 constexpr size_t kGoal = 37;
+constexpr size_t kPromise = 23;
 
 class Writer {
  public:
@@ -102,9 +103,7 @@ class Writer {
     const std::string dot = utf8 ? " · " : ", ";
     out_.push_back('\n');
     Line(Tint(Ink::kBold, "weir simulate") + "   limit " + std::to_string(plan_.limit.limit) +
-         " per " + window + dot + "offered " +
-         FormatRatio(static_cast<uint64_t>(plan_.spec.rate_milli), 1000) + " for " +
-         FormatDuration(plan_.spec.duration) + dot + "seed " + std::to_string(plan_.spec.seed));
+         " per " + window + dot + Offered(tour_) + dot + "seed " + std::to_string(plan_.spec.seed));
     out_.push_back('\n');
     const std::string mark = utf8 ? "┃" : "|";
     Line(Tint(Ink::kGood, utf8 ? "█" : "#") + " admitted  " + Denied() + " denied  " +
@@ -116,8 +115,7 @@ class Writer {
   }
 
   void Show(const Stage& stage) {
-    const TrafficInfo& info = Info(stage.traffic);
-    Heading(info.name, info.line, std::to_string(stage.offered) + " requests");
+    Heading(stage.name, stage.line, std::to_string(stage.offered) + " requests");
     const uint64_t peak = *std::max_element(stage.offered_bins.begin(), stage.offered_bins.end());
     const std::string gap(kSpace, ' ');
     Line(PadRight("", kName) +
@@ -136,7 +134,7 @@ class Writer {
     const auto bars =
         StackedBars(terminal_, score.admitted_bins, stage.offered_bins, peak, kBarRows);
     const std::string gap(kSpace, ' ');
-    Line(Tint(Ink::kBold, PadRight(Info(contender.kind()).name, kName)) + bars[0] + gap +
+    Line(Tint(Ink::kBold, PadRight(contender.kind().name, kName)) + bars[0] + gap +
          PadLeft(std::to_string(score.admitted), kCount) + gap +
          Gauge(terminal_, score.worst_window, limit, kGaugeHalf) + " " + Ratio(score.worst_window));
     Line(Tint(Ink::kDim, PadRight(contender.Setting(), kName)) + bars[1] + gap +
@@ -153,7 +151,7 @@ class Writer {
     for (size_t i = 0; i < tour_.totals.size(); ++i) {
       const Total& total = tour_.totals[i];
       const std::string ratio = FormatRatio(total.worst_window, limit);
-      const std::string where = " on " + std::string(Info(total.worst_traffic).name);
+      const std::string where = " on " + tour_.stages[total.worst_stage].name;
       Line(Tint(Ink::kBold, PadRight(plan_.contenders[i].name(), long_name_)) +
            Ratio(total.worst_window) + PadRight(where, kWorst - Columns(ratio)) +
            PadLeft(FormatPercent(total.admitted, total.offered), 9) +
@@ -180,12 +178,15 @@ class Writer {
     const auto limit = static_cast<uint64_t>(plan_.limit.limit);
     Heading("What each promises", "in any " + FormatDuration(plan_.limit.window),
             "L limit, B burst, W window");
+    Line(Tint(Ink::kDim, PadRight("", long_name_) + PadRight("at most", 23) +
+                             PadRight("keeps to", kPromise - 5) + "bytes a key"));
     for (const Contender& c : plan_.contenders) {
-      const uint64_t worst = c.WorstPossible();
-      const std::string bound = std::string(c.Formula()) + " = " + std::to_string(worst);
+      const uint64_t worst = c.WorstPossible(tour_.LargestCost());
+      const std::string bound = std::string(c.kind().formula) + " = " + std::to_string(worst);
       Line(Tint(Ink::kBold, PadRight(c.name(), long_name_)) +
            PadRight(FormatRatio(worst, limit) + "  ", 7) + PadRight(bound + " ", 16) +
-           Tint(Ink::kDim, Info(c.kind()).promise));
+           Tint(Ink::kDim, PadRight(c.kind().promise, kPromise)) +
+           PadLeft(FormatTenths(c.DecibytesPerKey()), 6));
     }
     out_.push_back('\n');
     Prose("", "weir simulate --list explains algorithms and traffic, --help the options",

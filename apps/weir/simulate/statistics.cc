@@ -4,62 +4,79 @@
 
 namespace weir::simulate {
 
-uint64_t WorstWindow(std::span<const Duration> stamps, Duration window) noexcept {
-  uint64_t worst = 0;
-  size_t oldest = 0;
-  for (size_t i = 0; i < stamps.size(); ++i) {
-    while (stamps[oldest] <= stamps[i] - window) ++oldest;
-    worst = std::max<uint64_t>(worst, i - oldest + 1);
+uint64_t ExactLog::Inside(uint32_t key, Duration now) {
+  Key& log = keys_[key];
+  while (log.oldest < log.entries.size() && log.entries[log.oldest].at <= now - window_) {
+    log.inside -= log.entries[log.oldest++].cost;
   }
-  return worst;
+  // What has left is dropped once it is half of the log: each entry is moved once at most.
+  if (log.oldest > 16 && 2 * log.oldest > log.entries.size()) {
+    log.entries.erase(log.entries.begin(),
+                      log.entries.begin() + static_cast<std::ptrdiff_t>(log.oldest));
+    log.oldest = 0;
+  }
+  return log.inside;
 }
 
-WrongDecisions CountWrong(std::span<const Duration> arrivals, std::span<const uint8_t> decisions,
-                          Duration window, uint64_t limit) noexcept {
-  WrongDecisions wrong;
-  uint64_t inside = 0;  // admitted in (now - window, now)
-  size_t oldest = 0;    // first arrival that may still be inside
-  for (size_t i = 0; i < arrivals.size(); ++i) {
-    for (; oldest < i && arrivals[oldest] <= arrivals[i] - window; ++oldest) {
-      inside -= decisions[oldest];
-    }
-    const bool room = inside < limit;
-    const bool admitted = decisions[i] != 0;
-    if (admitted && !room)
-      ++wrong.false_allow;
-    if (!admitted && room)
-      ++wrong.false_deny;
-    inside += decisions[i];
-  }
-  return wrong;
+void ExactLog::Add(const Request& request) {
+  Key& log = keys_[request.key];
+  log.entries.push_back({request.at, request.cost});
+  log.inside += request.cost;
 }
 
-std::vector<uint64_t> Histogram(std::span<const Duration> arrivals, Duration duration,
-                                size_t bins) {
-  std::vector<uint64_t> counts(bins, 0);
-  if (bins == 0)
-    return counts;
-  // Bin b covers [b * duration / bins, (b + 1) * duration / bins). The edges are computed, not the
-  // bin of a stamp: stamp * bins does not fit into 64 bits for windows of years.
-  const int64_t total = duration.count();
-  const auto n = static_cast<int64_t>(bins);
-  auto edge = [&](int64_t b) { return total / n * b + total % n * b / n; };
+Duration Bins::Edge(size_t i) const noexcept {
+  const auto n = static_cast<int64_t>(count);
+  const auto b = static_cast<int64_t>(i);
+  return duration / n * b + Duration(duration.count() % n * b / n);
+}
+
+Score Judge(const Workload& workload, std::span<const uint8_t> decisions, Duration window,
+            uint64_t limit, const Bins& bins) {
+  Score score;
+  score.admitted_bins.resize(bins.count);
+  score.window_bins.resize(bins.count);
+  ExactLog log(workload.keys.size(), window);
   size_t bin = 0;
-  for (const Duration at : arrivals) {
-    while (bin + 1 < bins && at.count() >= edge(static_cast<int64_t>(bin) + 1)) ++bin;
-    ++counts[bin];
+  uint32_t last_key = 0;
+  // A part without requests still begins with what the last key has in its window.
+  auto move_to = [&](Duration at) {
+    while (bin + 1 < bins.count && at >= bins.Edge(bin + 1)) {
+      ++bin;
+      score.window_bins[bin] = log.Inside(last_key, bins.Edge(bin));
+    }
+  };
+  for (size_t i = 0; i < workload.requests.size(); ++i) {
+    const Request& request = workload.requests[i];
+    move_to(request.at);
+    last_key = request.key;
+    uint64_t inside = log.Inside(request.key, request.at);
+    const bool room = inside + request.cost <= limit;
+    if (decisions[i] != 0) {
+      ++score.admitted;
+      score.wrong.false_allow += room ? 0 : 1;
+      log.Add(request);
+      inside += request.cost;
+      score.worst_window = std::max(score.worst_window, inside);
+      score.admitted_bins[bin] += request.cost;
+    } else {
+      ++score.denied;
+      score.wrong.false_deny += room ? 1 : 0;
+    }
+    score.window_bins[bin] = std::max(score.window_bins[bin], inside);
   }
-  return counts;
+  if (!workload.requests.empty())
+    move_to(bins.duration);
+  return score;
 }
 
-std::vector<Duration> Admitted(std::span<const Duration> arrivals,
-                               std::span<const uint8_t> decisions) {
-  std::vector<Duration> out;
-  for (size_t i = 0; i < arrivals.size(); ++i) {
-    if (decisions[i] != 0)
-      out.push_back(arrivals[i]);
+std::vector<uint64_t> Histogram(std::span<const Request> requests, const Bins& bins) {
+  std::vector<uint64_t> units(bins.count, 0);
+  size_t bin = 0;
+  for (const Request& request : requests) {
+    while (bin + 1 < bins.count && request.at >= bins.Edge(bin + 1)) ++bin;
+    units[bin] += request.cost;
   }
-  return out;
+  return units;
 }
 
 }  // namespace weir::simulate

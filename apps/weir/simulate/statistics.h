@@ -1,4 +1,4 @@
-// What the tour measures about a run. Pure functions over arrivals and decisions, exact.
+// What the tour measures about a run. Exact, and nothing but arrivals and decisions go in.
 #pragma once
 
 #include <cstddef>
@@ -8,33 +8,70 @@
 
 #include "weir/time.h"
 
+#include "apps/weir/simulate/workload.h"
+
 namespace weir::simulate {
 
 // One byte a request: 1 admitted, 0 denied. (vector<bool> cannot be viewed as a span.)
 using Decisions = std::vector<uint8_t>;
 
-// The most stamps that lie in any window (t - window, t]. REQUIRES: stamps in order.
-[[nodiscard]] uint64_t WorstWindow(std::span<const Duration> stamps, Duration window) noexcept;
+// The truth: every admitted request of the last window, key by key.
+class ExactLog {
+ public:
+  ExactLog(size_t keys, Duration window) : window_(window), keys_(keys) {}
+
+  // Units admitted to this key in (now - window, now]. REQUIRES: `now` never falls.
+  uint64_t Inside(uint32_t key, Duration now);
+  void Add(const Request& request);
+
+ private:
+  struct Entry {
+    Duration at;
+    uint32_t cost;
+  };
+  struct Key {
+    std::vector<Entry> entries;
+    size_t oldest = 0;  // the first entry that may still be inside
+    uint64_t inside = 0;
+  };
+
+  Duration window_;
+  std::vector<Key> keys_;
+};
 
 struct WrongDecisions {
-  uint64_t false_allow = 0;  // admitted although the last window already held the limit
+  uint64_t false_allow = 0;  // admitted although the last window had no room for it
   uint64_t false_deny = 0;   // denied although the last window had room
+};
+
+// Time is cut into equal parts for the pictures.
+struct Bins {
+  Duration duration{};
+  size_t count = 1;
+
+  // Where part i begins. Stamp * count does not fit into 64 bits for windows of years.
+  [[nodiscard]] Duration Edge(size_t i) const noexcept;
+};
+
+// How an algorithm did. Counts are of requests, windows and bins of units.
+struct Score {
+  uint64_t admitted = 0;
+  uint64_t denied = 0;
+  uint64_t worst_window = 0;  // the most units of one key in any window (t - W, t]
+  WrongDecisions wrong;
+  std::vector<uint64_t> admitted_bins;
+  // The fullest window of any key that was asked about in each part.
+  std::vector<uint64_t> window_bins;
 };
 
 // Asks at every request what an exact log of the requests admitted so far would have said. The log
 // follows the algorithm's own history: a log with a history of its own would call every decision
 // wrong that is merely taken at another moment.
-// REQUIRES: arrivals in order, as many decisions as arrivals.
-[[nodiscard]] WrongDecisions CountWrong(std::span<const Duration> arrivals,
-                                        std::span<const uint8_t> decisions, Duration window,
-                                        uint64_t limit) noexcept;
+// REQUIRES: as many decisions as requests.
+[[nodiscard]] Score Judge(const Workload& workload, std::span<const uint8_t> decisions,
+                          Duration window, uint64_t limit, const Bins& bins);
 
-// How many arrivals fall into each of `bins` equal parts of [0, duration).
-[[nodiscard]] std::vector<uint64_t> Histogram(std::span<const Duration> arrivals, Duration duration,
-                                              size_t bins);
-
-// The arrivals that were admitted.
-[[nodiscard]] std::vector<Duration> Admitted(std::span<const Duration> arrivals,
-                                             std::span<const uint8_t> decisions);
+// Units offered in each part.
+[[nodiscard]] std::vector<uint64_t> Histogram(std::span<const Request> requests, const Bins& bins);
 
 }  // namespace weir::simulate

@@ -97,6 +97,25 @@ std::string FormatPercent(uint64_t part, uint64_t whole) {
   return Decimal(tenths, 10, 1) + " %";
 }
 
+std::string FormatTenths(uint64_t tenths) {
+  return Decimal(tenths, 10, 1);
+}
+
+std::string FormatAbout(Duration duration) {
+  const Unit* best = kUnits.data();
+  for (const Unit& unit : kUnits) {
+    if (unit.ns > best->ns && unit.ns <= duration.count())
+      best = &unit;
+  }
+  const int64_t tenth = std::max<int64_t>(best->ns / 10, 1);
+  const auto tenths = static_cast<uint64_t>(best->ns < 10 ? duration.count() * 10
+                                                          : (duration.count() + tenth / 2) / tenth);
+  if (tenths == 0)
+    return "0";
+  const std::string number = tenths % 10 == 0 ? std::to_string(tenths / 10) : FormatTenths(tenths);
+  return number + " " + std::string(best->name);
+}
+
 Result<int64_t> ParseMilli(std::string_view text) {
   const Error error = Error::Invalid("a number with at most three decimals, as in 1.5");
   const size_t dot = std::min(text.find('.'), text.size());

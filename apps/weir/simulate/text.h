@@ -27,6 +27,12 @@ namespace weir::simulate {
 // "12.3 %"; "0 %" only for none, "< 0.1 %" for nearly none.
 [[nodiscard]] std::string FormatPercent(uint64_t part, uint64_t whole);
 
+// "12.8" of 128.
+[[nodiscard]] std::string FormatTenths(uint64_t tenths);
+
+// About as long: "1.5 s", "31.1 min", "4 h". For axes, where the last digit does not matter.
+[[nodiscard]] std::string FormatAbout(Duration duration);
+
 // A decimal number such as "1.5" in thousandths, at most three places.
 [[nodiscard]] Result<int64_t> ParseMilli(std::string_view text);
 

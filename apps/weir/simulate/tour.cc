@@ -1,40 +1,72 @@
 #include "apps/weir/simulate/tour.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace weir::simulate {
 namespace {
 
-void Add(Total& total, const Stage& stage, const Score& score) {
-  total.offered += stage.offered;
-  total.admitted += score.admitted;
-  total.wrong.false_allow += score.wrong.false_allow;
-  total.wrong.false_deny += score.wrong.false_deny;
-  if (score.worst_window >= total.worst_window) {
-    total.worst_window = score.worst_window;
-    total.worst_traffic = stage.traffic;
+Result<Stage> RunStage(const TourPlan& plan, const Workload& workload) {
+  const auto limit = static_cast<uint64_t>(plan.limit.limit);
+  const Bins bins{plan.spec.duration, plan.bins};
+  Stage stage;
+  stage.name = workload.name;
+  stage.line = workload.line;
+  stage.offered = workload.requests.size();
+  stage.keys = workload.keys.size();
+  for (const Request& request : workload.requests) {
+    stage.units += request.cost;
+    stage.largest_cost = std::max<uint64_t>(stage.largest_cost, request.cost);
+    stage.never_fit += request.cost > limit ? 1 : 0;
   }
+  stage.offered_bins = Histogram(workload.requests, bins);
+  for (const Contender& contender : plan.contenders) {
+    auto decisions = contender.Decide(workload);
+    if (!decisions)
+      return decisions.error();
+    stage.scores.push_back(Judge(workload, *decisions, plan.limit.window, limit, bins));
+  }
+  return stage;
+}
+
+void Add(Tour& tour, Stage stage) {
+  for (size_t i = 0; i < stage.scores.size(); ++i) {
+    const Score& score = stage.scores[i];
+    Total& total = tour.totals[i];
+    total.offered += stage.offered;
+    total.admitted += score.admitted;
+    total.wrong.false_allow += score.wrong.false_allow;
+    total.wrong.false_deny += score.wrong.false_deny;
+    if (score.worst_window >= total.worst_window) {
+      total.worst_window = score.worst_window;
+      total.worst_stage = tour.stages.size();
+    }
+  }
+  tour.stages.push_back(std::move(stage));
 }
 
 }  // namespace
 
+uint64_t Tour::LargestCost() const noexcept {
+  uint64_t largest = 1;
+  for (const Stage& stage : stages) largest = std::max(largest, stage.largest_cost);
+  return largest;
+}
+
 Result<Tour> RunTour(TourPlan plan) {
   Tour tour;
   tour.totals.resize(plan.contenders.size());
+  if (plan.trace) {
+    auto stage = RunStage(plan, *plan.trace);
+    if (!stage)
+      return stage.error();
+    Add(tour, *std::move(stage));
+  }
   for (const Traffic traffic : plan.traffic) {
-    const std::vector<Duration> arrivals = Generate(traffic, plan.spec);
-    Stage stage;
-    stage.traffic = traffic;
-    stage.offered = arrivals.size();
-    stage.offered_bins = Histogram(arrivals, plan.spec.duration, plan.bins);
-    for (size_t i = 0; i < plan.contenders.size(); ++i) {
-      auto score = Run(plan.contenders[i], arrivals, plan.limit, plan.spec.duration, plan.bins);
-      if (!score)
-        return score.error();
-      Add(tour.totals[i], stage, *score);
-      stage.scores.push_back(*std::move(score));
-    }
-    tour.stages.push_back(std::move(stage));
+    auto stage = RunStage(plan, MakeWorkload(traffic, plan.spec, plan.cost));
+    if (!stage)
+      return stage.error();
+    Add(tour, *std::move(stage));
   }
   tour.plan = std::move(plan);
   return tour;

@@ -3,12 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "weir/result.h"
 
 #include "apps/weir/simulate/contender.h"
 #include "apps/weir/simulate/traffic.h"
+#include "apps/weir/simulate/workload.h"
 
 namespace weir::simulate {
 
@@ -16,14 +19,21 @@ struct TourPlan {
   Limit limit;
   TrafficSpec spec;
   std::vector<Traffic> traffic;
+  CostRange cost;                 // of made-up traffic
+  std::optional<Workload> trace;  // recorded traffic; then `traffic` is empty
   std::vector<Contender> contenders;
   size_t bins = 32;  // parts into which time is cut for the pictures
 };
 
 // One traffic, all contenders.
 struct Stage {
-  Traffic traffic{};
-  uint64_t offered = 0;
+  std::string name;
+  std::string line;
+  uint64_t offered = 0;  // requests
+  uint64_t units = 0;
+  uint64_t largest_cost = 1;
+  uint64_t never_fit = 0;  // requests that cost more than the limit
+  size_t keys = 1;
   std::vector<uint64_t> offered_bins;
   std::vector<Score> scores;  // as TourPlan::contenders
 };
@@ -33,7 +43,7 @@ struct Total {
   uint64_t offered = 0;
   uint64_t admitted = 0;
   uint64_t worst_window = 0;
-  Traffic worst_traffic{};  // the last one that reached it
+  size_t worst_stage = 0;  // the last one that reached it
   WrongDecisions wrong;
 };
 
@@ -41,6 +51,9 @@ struct Tour {
   TourPlan plan;
   std::vector<Stage> stages;
   std::vector<Total> totals;  // as TourPlan::contenders
+
+  // Over all stages; 1 unless costs were given.
+  [[nodiscard]] uint64_t LargestCost() const noexcept;
 };
 
 [[nodiscard]] Result<Tour> RunTour(TourPlan plan);

@@ -1,0 +1,44 @@
+#include "apps/weir/simulate/workload.h"
+
+#include <algorithm>
+
+#include "weir/quota.h"
+
+#include "apps/weir/simulate/text.h"
+
+namespace weir::simulate {
+
+Result<CostRange> ParseCost(std::string_view text) {
+  const size_t dash = std::min(text.find('-'), text.size());
+  const auto least = ParseWhole(text.substr(0, dash));
+  const auto most = dash < text.size() ? ParseWhole(text.substr(dash + 1)) : least;
+  const auto largest = static_cast<uint64_t>(Quota::kMaxLimit);
+  if (!least || !most || *least == 0 || *least > *most || *most > largest) {
+    return Error::Invalid("a whole number from 1 to " + std::to_string(largest) +
+                          ", as in 5, or a range of them, smaller first, as in 1-10");
+  }
+  return CostRange{static_cast<uint32_t>(*least), static_cast<uint32_t>(*most)};
+}
+
+void DrawCosts(std::span<Request> requests, const CostRange& range, uint64_t seed) {
+  // A stream of its own: costs must not follow from arrivals that the same seed has made.
+  Random random(~seed);
+  const uint64_t width = uint64_t{range.most} - range.least + 1;
+  for (Request& request : requests) {
+    request.cost = range.least + static_cast<uint32_t>(random.Below(width));
+  }
+}
+
+Workload MakeWorkload(Traffic traffic, TrafficSpec spec, const CostRange& range) {
+  const int64_t twice_mean = int64_t{range.least} + range.most;
+  spec.limit = std::max<int64_t>(2 * spec.limit / twice_mean, 1);
+  Workload workload;
+  workload.name = Info(traffic).name;
+  workload.line = Info(traffic).line;
+  workload.keys = {"tour"};
+  for (const Duration at : Generate(traffic, spec)) workload.requests.push_back({at, 0, 1});
+  DrawCosts(workload.requests, range, spec.seed);
+  return workload;
+}
+
+}  // namespace weir::simulate
