@@ -69,6 +69,12 @@ TEST(SimulateCommand, SaysWhatIsAllowedForEveryOption) {
   ExpectRefused({"--seed", "1.5"}, "--seed: '1.5'");
   ExpectRefused({"--seed=-1"}, "--seed: '-1'");
   ExpectRefused({"--width", "10"}, "columns from 72 to 400");
+  ExpectRefused({"--cost", "0"}, "--cost: '0' is not a whole number from 1 to");
+  ExpectRefused({"--cost", "9-1"}, "smaller first, as in 1-10");
+  ExpectRefused({"--trace", "no/such/file"}, "--trace: cannot read 'no/such/file'");
+  ExpectRefused({"--trace", "LICENSE"}, "LICENSE:2: 'Apache' is neither a time");
+  ExpectRefused({"--trace", "x", "-r", "2"}, "leave out --traffic, --duration and --rate");
+  ExpectRefused({"-a", "calendar"}, "calendar: counts whole days or weeks");
   ExpectRefused({"--limit", "4000000000/min"}, "requests for one traffic");
 }
 

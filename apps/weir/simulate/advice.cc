@@ -36,9 +36,13 @@ std::vector<Advice> Advise(const Tour& tour) {
     return {};
   const auto limit = static_cast<uint64_t>(tour.plan.limit.limit);
 
-  // Ties go to the one with fewer wrong decisions.
+  // By promise, not by what was seen: an adversary may not have found the weak spot. Ties go to the
+  // one with fewer wrong decisions.
+  auto promised = [&](size_t i) {
+    return tour.plan.contenders[i].WorstPossible(tour.LargestCost());
+  };
   const size_t tight = Least(totals.size(), [&](size_t i) {
-    return std::pair(totals[i].worst_window, Wrong(totals[i].wrong));
+    return std::tuple(promised(i), totals[i].worst_window, Wrong(totals[i].wrong));
   });
   const size_t kind = Least(totals.size(), [&](size_t i) {
     return std::pair(totals[i].wrong.false_deny, totals[i].wrong.false_allow);
@@ -53,8 +57,7 @@ std::vector<Advice> Advise(const Tour& tour) {
 
   auto percent = [&](size_t i, uint64_t part) { return FormatPercent(part, totals[i].offered); };
   return {
-      {"no window far over the limit", tight,
-       FormatRatio(totals[tight].worst_window, limit) + " at worst"},
+      {"no window far over the limit", tight, FormatRatio(promised(tight), limit) + " at worst"},
       {"nobody refused while there is room", kind,
        percent(kind, totals[kind].wrong.false_deny) + " false deny"},
       {"neither kind of mistake often", even,

@@ -62,22 +62,23 @@ uint64_t LimitOfRequests(const BoundInput& in) {
 
 constexpr std::array kKinds = {
     KindInfo{"token-bucket", "tokens drip in evenly; up to a burst of them is saved",
-             "B at once, then L per W", true, MakeToken, "B+L-1", BurstAndLimit},
+             "B at once, then L per W", true, true, MakeToken, "B+L-1", BurstAndLimit},
     KindInfo{"leaky-bucket", "a level that drains evenly; the same decisions as token-bucket",
-             "as token-bucket", true, MakeLeaky, "B+L-1", BurstAndLimit},
+             "as token-bucket", true, true, MakeLeaky, "B+L-1", BurstAndLimit},
     KindInfo{"fixed-window", "a counter, back to zero when the clock's window turns",
-             "L per clock window", false, MakeFixed<WindowStart::kEpoch>, "2L", TwoLimits},
+             "L per clock window", false, true, MakeFixed<WindowStart::kEpoch>, "2L", TwoLimits},
     KindInfo{"first-hit", "a fixed window that a key's first request opens",
-             "L in W from a first hit", false, MakeFixed<WindowStart::kFirstHit>, "2L-1",
+             "L in W from a first hit", false, true, MakeFixed<WindowStart::kFirstHit>, "2L-1",
              TwoLimitsLessOne},
     KindInfo{"per-key", "a fixed window that turns at another moment for every key",
-             "L per window of its own", false, MakeFixed<WindowStart::kPerKey>, "2L", TwoLimits},
+             "L per window of its own", false, true, MakeFixed<WindowStart::kPerKey>, "2L",
+             TwoLimits},
     KindInfo{"sliding-window", "two counters, the older one fading as it leaves the window",
-             "about L", false, MakeSliding, "2L", TwoLimits},
+             "about L", false, true, MakeSliding, "2L", TwoLimits},
     KindInfo{"min-gap", "a pause of W/L after every request, whatever it costs",
-             "no two within the gap", false, MakeGap, "L", LimitOfRequests},
+             "no two within the gap", false, false, MakeGap, "L", LimitOfRequests},
     KindInfo{"calendar", "a counter per day or week of the calendar; needs a limit per day or week",
-             "L per day or week", false, MakeCalendar, "2L", TwoLimits},
+             "L per day or week", false, true, MakeCalendar, "2L", TwoLimits},
 };
 
 // A table with room to spare has 1.6 slots a key (docs/reference/algorithms.md).
@@ -104,7 +105,9 @@ const KindInfo* FindKind(std::string_view name) noexcept {
   return found == kKinds.end() ? nullptr : &*found;
 }
 
-bool Applies(const KindInfo& kind, const Limit& limit) {
+bool Applies(const KindInfo& kind, const Limit& limit, uint64_t largest_cost) {
+  if (!kind.counts_units && largest_cost > 1)
+    return false;
   return kind.make != MakeCalendar || MakeCalendar(limit, 0).ok();
 }
 
@@ -119,16 +122,16 @@ Result<Contender> Contender::Create(const KindInfo& kind, const Limit& limit, in
   auto quota = kind.make(limit, burst);
   if (!quota)
     return quota.error();
-  // Large enough that what a store keeps beside its slots does not show.
+  // The store says how large its slots are; it chooses them by the quota.
   constexpr size_t kKeys = 65536;
   const ManualClock clock;
   auto limiter = Limiter::Create(*quota, StoreFor(kKeys, clock));
   if (!limiter)
     return limiter.error();
   const StoreStats stats = limiter->store()->Stats();
-  const uint64_t decibytes =
-      (stats.budget_bytes * kDecislotsPerKey + stats.slots / 2) / stats.slots;
-  return Contender(kind, limit, *std::move(quota), decibytes);
+  // Rounded: beside its slots a store keeps a few bytes that do not grow with the keys.
+  const uint64_t slot = (stats.budget_bytes + stats.slots / 2) / stats.slots;
+  return Contender(kind, limit, *std::move(quota), slot * kDecislotsPerKey);
 }
 
 std::string Contender::Setting() const {

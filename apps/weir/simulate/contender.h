@@ -37,6 +37,7 @@ struct KindInfo {
   std::string_view line;     // what it does
   std::string_view promise;  // what it keeps to, beside its worst window
   bool takes_burst;
+  bool counts_units;  // false: requests, whatever they cost
   Result<Quota> (*make)(const Limit& limit, int64_t burst);
   std::string_view formula;  // of the most units in any window (t - W, t], whatever the traffic
   uint64_t (*worst)(const BoundInput& in);
@@ -45,8 +46,9 @@ struct KindInfo {
 [[nodiscard]] std::span<const KindInfo> AllKinds() noexcept;
 // nullptr: no such name.
 [[nodiscard]] const KindInfo* FindKind(std::string_view name) noexcept;
-// Whether the library has it for this limit: a calendar quota knows days and weeks only.
-[[nodiscard]] bool Applies(const KindInfo& kind, const Limit& limit);
+// Whether it makes sense beside the others: a calendar quota knows days and weeks only, and what
+// counts requests is no limit on units.
+[[nodiscard]] bool Applies(const KindInfo& kind, const Limit& limit, uint64_t largest_cost);
 
 // One algorithm with its settings.
 class Contender {
@@ -62,8 +64,7 @@ class Contender {
   // The setting that is its own: "burst 20", "gap 600 ms"; may be empty.
   [[nodiscard]] std::string Setting() const;
   [[nodiscard]] const Quota& quota() const noexcept { return quota_; }
-  // Tenths of a byte of memory that a key takes in a table with room to spare, as the store
-  // divides its budget.
+  // Tenths of a byte of memory that a key takes in a table with room to spare.
   [[nodiscard]] uint64_t DecibytesPerKey() const noexcept { return decibytes_; }
 
   // The most it admits in any window (t - W, t], whatever the traffic.

@@ -35,7 +35,7 @@ uint64_t Peak(const std::vector<uint64_t>& values) {
 // "1,234,567".
 std::string Grouped(uint64_t value) {
   std::string out = std::to_string(value);
-  for (size_t i = out.size(); i > 3; i -= 3) out.insert(i - 3, ",");
+  for (size_t i = out.size(); i > 3; i -= 3) out.insert(i - 3, 1, ',');
   return out;
 }
 
@@ -92,8 +92,10 @@ class Page {
       : tour_(tour), plan_(tour.plan), limit_(static_cast<uint64_t>(tour.plan.limit.limit)) {}
 
   std::string Write() {
-    const std::string title = "Which rate limiter for " + Grouped(limit_) + " per " +
-                              FormatDuration(plan_.limit.window) + "?";
+    std::string window = FormatDuration(plan_.limit.window);
+    if (window.starts_with("1 "))
+      window.erase(0, 2);
+    const std::string title = "Which rate limiter for " + Grouped(limit_) + " per " + window + "?";
     out_ =
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>" +
@@ -139,7 +141,8 @@ class Page {
         "<div class=\"card scroll\"><table>\n<thead><tr><th>Algorithm</th>"
         "<th class=\"n\">Fullest window<br/>seen</th><th class=\"n\">Fullest window<br/>"
         "possible</th><th class=\"n\">Admitted</th><th class=\"n\">Wrongly<br/>admitted</th>"
-        "<th class=\"n\">Wrongly<br/>denied</th><th class=\"n\">Bytes<br/>a key</th>"
+        "<th class=\"n\">Wrongly<br/>denied</th><th class=\"n\">Unlike an<br/>exact log</th><th "
+        "class=\"n\">Bytes<br/>a key</th>"
         "</tr></thead>\n<tbody>\n";
     for (size_t i = 0; i < tour_.totals.size(); ++i) {
       const Total& total = tour_.totals[i];
@@ -153,6 +156,7 @@ class Page {
             FormatPercent(total.admitted, total.offered),
             FormatPercent(total.wrong.false_allow, total.offered),
             FormatPercent(total.wrong.false_deny, total.offered),
+            FormatPercent(total.differ, total.offered),
             FormatTenths(contender.DecibytesPerKey())}) {
         out_ += "<td class=\"n\">" + EscapeHtml(cell) + "</td>";
       }
@@ -219,7 +223,7 @@ class Page {
     out_ += "<div class=\"row\"" + Attribute("data-name", contender.name()) +
             Attribute("data-admitted", Joined(score.admitted_bins)) +
             Attribute("data-window", Joined(score.window_bins)) + "><div class=\"who\"><b>" +
-            EscapeHtml(contender.name()) + "</b><span>" + EscapeHtml(contender.Setting()) +
+            EscapeHtml(contender.kind().name) + "</b><span>" + EscapeHtml(contender.Setting()) +
             "</span></div>\n";
     const uint64_t peak = std::max<uint64_t>(Peak(stage.offered_bins), 1);
     Chart(contender.name() + " admitted " + Grouped(score.admitted) + " of " +

@@ -9,8 +9,8 @@
 
 namespace weir::simulate {
 
-// The most parts into which time is cut: about two pixels each on a wide screen.
-inline constexpr size_t kHtmlBins = 180;
+// The most parts into which time is cut: about three pixels each on a wide screen.
+inline constexpr size_t kHtmlBins = 120;
 
 // Well-formed as XML as well, which is what the test parses it as. REQUIRES: plan.bins > 0.
 [[nodiscard]] std::string Html(const Tour& tour);

@@ -26,14 +26,14 @@ main { max-width: 1160px; margin: 0 auto; padding: 40px 24px 64px; }
 h1 { font-size: 30px; line-height: 1.2; letter-spacing: -0.02em; margin: 0 0 4px; }
 h2 { font-size: 20px; letter-spacing: -0.01em; margin: 48px 0 2px; }
 h2 small { font-size: 15px; font-weight: 400; color: var(--soft); margin-left: 8px; }
-p { margin: 0 0 12px; max-width: 76ch; }
+p { margin: 0 0 12px; max-width: 96ch; }
 .soft { color: var(--soft); }
 .card {
   background: var(--card); border: 1px solid var(--rule); border-radius: 12px; padding: 8px 20px;
   margin: 16px 0;
 }
 .verdict { background: var(--tint); border-color: transparent; padding: 20px 24px; }
-.verdict p { font-size: 18px; margin: 0; }
+.verdict p { font-size: 18px; margin: 0; max-width: none; }
 .verdict strong { color: var(--pass); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 15px; }
@@ -59,7 +59,7 @@ tbody th { font-weight: 600; white-space: nowrap; }
 }
 .row:last-child { border-bottom: 0; }
 .head { font-size: 13px; font-weight: 500; color: var(--soft); padding: 6px 0; }
-.who b { display: block; line-height: 1.3; overflow-wrap: anywhere; }
+.who b { display: block; line-height: 1.3; white-space: nowrap; }
 .who span { font-size: 13px; color: var(--soft); }
 svg { display: block; width: 100%; height: auto; overflow: visible; touch-action: pan-y; }
 svg text { font-size: 11px; fill: var(--soft); font-variant-numeric: tabular-nums; }
@@ -84,7 +84,6 @@ code { font-family: ui-monospace, "SF Mono", Menlo, Consolas, monospace; font-si
 @media (max-width: 860px) {
   main { padding: 24px 16px 48px; }
   .row { grid-template-columns: 1fr; }
-  .head { display: none; }
 }
 @media print { .card { break-inside: avoid; } }
 )css";

@@ -105,6 +105,7 @@ void WriteScore(JsonWriter& json, const Tour& tour, const Contender& contender,
   json.Field("worst_possible", contender.WorstPossible(tour.LargestCost()));
   json.Field("false_allow", score.wrong.false_allow);
   json.Field("false_deny", score.wrong.false_deny);
+  json.Field("differ", score.differ);
   json.Ratio("bytes_per_key", contender.DecibytesPerKey(), 10);
   json.Numbers("admitted_over_time", score.admitted_bins);
   json.Numbers("window_over_time", score.window_bins);

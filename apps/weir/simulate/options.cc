@@ -130,14 +130,15 @@ void NameApart(std::vector<Contender>& contenders) {
 }
 
 Result<std::vector<Contender>> ChooseContenders(const RawOptions& raw, const Limit& limit,
-                                                std::optional<int64_t> burst) {
+                                                std::optional<int64_t> burst,
+                                                uint64_t largest_cost) {
   std::vector<std::string> names = raw.algorithms;
   if (names.empty())
     names = DefaultAlgorithms(limit, burst.has_value());
   if (const auto all = std::find(names.begin(), names.end(), "all"); all != names.end()) {
     std::vector<std::string> every;
     for (const KindInfo& info : AllKinds()) {
-      if (Applies(info, limit))
+      if (Applies(info, limit, largest_cost))
         every.emplace_back(info.name);
     }
     names.insert(names.erase(all), every.begin(), every.end());
@@ -255,6 +256,16 @@ Result<void> ChooseRecorded(const RawOptions& raw, const Progress& progress, Tou
   return {};
 }
 
+uint64_t LargestCost(const TourPlan& plan) {
+  if (!plan.trace)
+    return plan.cost.most;
+  uint64_t largest = 1;
+  for (const Request& request : plan.trace->requests) {
+    largest = std::max<uint64_t>(largest, request.cost);
+  }
+  return largest;
+}
+
 }  // namespace
 
 Result<TourPlan> MakePlan(const RawOptions& raw, const Progress& progress) {
@@ -271,11 +282,6 @@ Result<TourPlan> MakePlan(const RawOptions& raw, const Progress& progress) {
       return given.error();
     burst = *given;
   }
-  auto contenders = ChooseContenders(raw, plan.limit, burst);
-  if (!contenders)
-    return contenders.error();
-  plan.contenders = *std::move(contenders);
-
   plan.spec.limit = plan.limit.limit;
   plan.spec.window = plan.limit.window;
   if (!raw.seed.empty()) {
@@ -293,6 +299,10 @@ Result<TourPlan> MakePlan(const RawOptions& raw, const Progress& progress) {
   auto chosen = raw.trace.empty() ? ChooseMadeUp(raw, plan) : ChooseRecorded(raw, progress, plan);
   if (!chosen)
     return chosen.error();
+  auto contenders = ChooseContenders(raw, plan.limit, burst, LargestCost(plan));
+  if (!contenders)
+    return contenders.error();
+  plan.contenders = *std::move(contenders);
   return plan;
 }
 

@@ -1,6 +1,8 @@
 #include "apps/weir/simulate/statistics.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 namespace weir::simulate {
 
@@ -67,6 +69,24 @@ Score Judge(const Workload& workload, std::span<const uint8_t> decisions, Durati
   if (!workload.requests.empty())
     move_to(bins.duration);
   return score;
+}
+
+Decisions DecideExactly(const Workload& workload, Duration window, uint64_t limit) {
+  Decisions decisions;
+  decisions.reserve(workload.requests.size());
+  ExactLog log(workload.keys.size(), window);
+  for (const Request& request : workload.requests) {
+    const bool room = log.Inside(request.key, request.at) + request.cost <= limit;
+    if (room)
+      log.Add(request);
+    decisions.push_back(room ? 1 : 0);
+  }
+  return decisions;
+}
+
+uint64_t CountDifferences(std::span<const uint8_t> a, std::span<const uint8_t> b) {
+  return std::transform_reduce(a.begin(), a.end(), b.begin(), uint64_t{0}, std::plus<>(),
+                               std::not_equal_to<>());
 }
 
 std::vector<uint64_t> Histogram(std::span<const Request> requests, const Bins& bins) {

@@ -59,6 +59,7 @@ struct Score {
   uint64_t denied = 0;
   uint64_t worst_window = 0;  // the most units of one key in any window (t - W, t]
   WrongDecisions wrong;
+  uint64_t differ = 0;  // decisions unlike those of an exact log that decides by itself
   std::vector<uint64_t> admitted_bins;
   // The fullest window of any key that was asked about in each part.
   std::vector<uint64_t> window_bins;
@@ -70,6 +71,11 @@ struct Score {
 // REQUIRES: as many decisions as requests.
 [[nodiscard]] Score Judge(const Workload& workload, std::span<const uint8_t> decisions,
                           Duration window, uint64_t limit, const Bins& bins);
+
+// What an exact sliding log admits of the workload if it is the one that decides.
+[[nodiscard]] Decisions DecideExactly(const Workload& workload, Duration window, uint64_t limit);
+
+[[nodiscard]] uint64_t CountDifferences(std::span<const uint8_t> a, std::span<const uint8_t> b);
 
 // Units offered in each part.
 [[nodiscard]] std::vector<uint64_t> Histogram(std::span<const Request> requests, const Bins& bins);

@@ -1,6 +1,7 @@
 #include "apps/weir/simulate/statistics.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <numeric>
 #include <vector>
@@ -18,6 +19,22 @@ std::vector<Duration> Seconds(std::initializer_list<int> values) {
   std::vector<Duration> out;
   for (const int value : values) out.emplace_back(seconds(value));
   return out;
+}
+
+Workload OneKey(const std::vector<Duration>& stamps) {
+  Workload workload;
+  workload.keys = {"k"};
+  for (const Duration at : stamps) workload.requests.push_back({at, 0, 1});
+  return workload;
+}
+
+uint64_t WorstWindow(const std::vector<Duration>& stamps, Duration window) {
+  return Judge(OneKey(stamps), Decisions(stamps.size(), 1), window, 1, {}).worst_window;
+}
+
+WrongDecisions CountWrong(const std::vector<Duration>& stamps, const Decisions& decisions,
+                          Duration window, uint64_t limit) {
+  return Judge(OneKey(stamps), decisions, window, limit, {}).wrong;
 }
 
 // Random stamps with many ties and many at exactly one window's distance.
@@ -93,23 +110,64 @@ TEST(CountWrong, CountsWhatGoesOverAndWhatIsRefusedWithoutNeed) {
   EXPECT_EQ(wrong.false_deny, 1U);
 }
 
+TEST(CountWrong, WeighsCosts) {
+  Workload workload = OneKey(Seconds({0, 1, 2, 3, 60}));
+  const std::array<uint32_t, 5> costs = {6, 5, 4, 1, 6};
+  for (size_t i = 0; i < costs.size(); ++i) workload.requests[i].cost = costs[i];
+  // Limit 10. 5 does not fit beside 6 and is admitted; 4 does not fit beside 11 and is refused
+  // rightly, as is 1; at 60 s 6 fits beside 5 no more than before.
+  const Score score = Judge(workload, Decisions{1, 1, 0, 0, 0}, seconds(60), 10, {});
+  EXPECT_EQ(score.wrong.false_allow, 1U);
+  EXPECT_EQ(score.wrong.false_deny, 0U);
+  EXPECT_EQ(score.worst_window, 11U);
+  // Had the 5 been refused, 4 would have filled the limit and the last 6 would fit beside it.
+  const Score other = Judge(workload, Decisions{1, 0, 1, 0, 0}, seconds(60), 10, {});
+  EXPECT_EQ(other.wrong.false_allow, 0U);
+  EXPECT_EQ(other.wrong.false_deny, 1U);
+  EXPECT_EQ(other.worst_window, 10U);
+}
+
+TEST(CountWrong, KeepsKeysApart) {
+  Workload workload = OneKey(Seconds({0, 1, 2, 3}));
+  workload.keys = {"a", "b"};
+  workload.requests[1].key = workload.requests[3].key = 1;
+  // Limit 1: each key's first is right, each key's second is over, although no key saw more than 2.
+  const Score score = Judge(workload, Decisions{1, 1, 1, 1}, seconds(60), 1, {});
+  EXPECT_EQ(score.wrong.false_allow, 2U);
+  EXPECT_EQ(score.worst_window, 2U);
+}
+
+TEST(DecideExactly, AdmitsWhatFitsIntoTheLastWindowOfItsKey) {
+  Workload workload = OneKey(Seconds({0, 1, 59, 60, 61, 61}));
+  workload.keys = {"a", "b"};
+  workload.requests[2].key = 1;
+  // Limit 2, key a: 0 and 1 fill it, at 60 the first has left, at 61 the second.
+  workload.requests[5].cost = 2;  // and nothing is left for two more
+  const Decisions decisions = DecideExactly(workload, seconds(60), 2);
+  EXPECT_EQ(decisions, (Decisions{1, 1, 1, 1, 1, 0}));
+  EXPECT_EQ(CountDifferences(decisions, Decisions{1, 0, 1, 1, 0, 0}), 2U);
+}
+
+TEST(Judge, DrawsTheRollingWindowThroughPartsWithoutRequests) {
+  const Workload workload = OneKey(Seconds({0, 1, 2, 75}));
+  const Score score = Judge(workload, Decisions{1, 1, 1, 1}, seconds(60), 3, {seconds(120), 6});
+  // 20 s a part: three requests stay for a minute, the one at 75 s until the end.
+  EXPECT_EQ(score.window_bins, (std::vector<uint64_t>{3, 3, 3, 2, 1, 1}));
+  EXPECT_EQ(score.admitted_bins, (std::vector<uint64_t>{3, 0, 0, 1, 0, 0}));
+}
+
 TEST(Histogram, CountsEveryArrivalOnceAndPutsAnEdgeIntoTheLaterBin) {
-  const auto arrivals = Seconds({0, 9, 10, 19, 20, 29, 29});
-  EXPECT_EQ(Histogram(arrivals, seconds(30), 3), (std::vector<uint64_t>{2, 2, 3}));
-  const auto poisson = Generate(Traffic::kPoisson, {});
-  const auto bins = Histogram(poisson, std::chrono::minutes(4), 37);
-  EXPECT_EQ(std::accumulate(bins.begin(), bins.end(), uint64_t{0}), poisson.size());
+  const Workload workload = OneKey(Seconds({0, 9, 10, 19, 20, 29, 29}));
+  EXPECT_EQ(Histogram(workload.requests, {seconds(30), 3}), (std::vector<uint64_t>{2, 2, 3}));
+  const Workload poisson = OneKey(Generate(Traffic::kPoisson, {}));
+  const auto bins = Histogram(poisson.requests, {std::chrono::minutes(4), 37});
+  EXPECT_EQ(std::accumulate(bins.begin(), bins.end(), uint64_t{0}), poisson.requests.size());
 }
 
 TEST(Histogram, CoversWindowsOfYears) {
   const Duration years = std::chrono::hours(24 * 365 * 40);
-  const std::vector<Duration> arrivals = {Duration(0), years / 2, years - Duration(1)};
-  EXPECT_EQ(Histogram(arrivals, years, 4), (std::vector<uint64_t>{1, 0, 1, 1}));
-}
-
-TEST(Admitted, KeepsTheStampsOfWhatWasLetThrough) {
-  const Decisions decisions = {1, 0, 1};
-  EXPECT_EQ(Admitted(Seconds({1, 2, 3}), decisions), Seconds({1, 3}));
+  const Workload workload = OneKey({Duration(0), years / 2, years - Duration(1)});
+  EXPECT_EQ(Histogram(workload.requests, {years, 4}), (std::vector<uint64_t>{1, 0, 1, 1}));
 }
 
 }  // namespace

@@ -20,11 +20,13 @@ Result<Stage> RunStage(const TourPlan& plan, const Workload& workload) {
     stage.never_fit += request.cost > limit ? 1 : 0;
   }
   stage.offered_bins = Histogram(workload.requests, bins);
+  const Decisions truth = DecideExactly(workload, plan.limit.window, limit);
   for (const Contender& contender : plan.contenders) {
     auto decisions = contender.Decide(workload);
     if (!decisions)
       return decisions.error();
     stage.scores.push_back(Judge(workload, *decisions, plan.limit.window, limit, bins));
+    stage.scores.back().differ = CountDifferences(*decisions, truth);
   }
   return stage;
 }
@@ -35,6 +37,7 @@ void Add(Tour& tour, Stage stage) {
     Total& total = tour.totals[i];
     total.offered += stage.offered;
     total.admitted += score.admitted;
+    total.differ += score.differ;
     total.wrong.false_allow += score.wrong.false_allow;
     total.wrong.false_deny += score.wrong.false_deny;
     if (score.worst_window >= total.worst_window) {

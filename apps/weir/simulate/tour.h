@@ -45,6 +45,7 @@ struct Total {
   uint64_t worst_window = 0;
   size_t worst_stage = 0;  // the last one that reached it
   WrongDecisions wrong;
+  uint64_t differ = 0;
 };
 
 struct Tour {

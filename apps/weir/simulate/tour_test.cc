@@ -32,7 +32,7 @@ Tour MustRun(const RawOptions& raw, size_t width = 80) {
 
 const Score& ScoreOf(const Tour& tour, std::string_view name, Traffic traffic) {
   for (const Stage& stage : tour.stages) {
-    if (stage.traffic != traffic)
+    if (stage.name != Info(traffic).name)
       continue;
     for (size_t i = 0; i < stage.scores.size(); ++i) {
       if (tour.plan.contenders[i].name() == name)
@@ -107,6 +107,54 @@ TEST(Tour, CountsAddUp) {
   }
 }
 
+TEST(Tour, NoCostGoesBeyondWhatAnAlgorithmPromises) {
+  for (const char* cost : {"1-10", "7", "50-100"}) {
+    const Tour tour = MustRun({.algorithms = {"all", "min-gap"}, .cost = cost, .rate = "3"});
+    for (size_t i = 0; i < tour.totals.size(); ++i) {
+      EXPECT_LE(tour.totals[i].worst_window,
+                tour.plan.contenders[i].WorstPossible(tour.LargestCost()))
+          << tour.plan.contenders[i].name() << " " << cost;
+    }
+  }
+}
+
+TEST(Tour, AllLeavesOutWhatMakesNoSense) {
+  auto names = [](const RawOptions& raw) {
+    std::set<std::string> out;
+    const TourPlan plan = *MakePlan(raw);
+    for (const Contender& contender : plan.contenders) out.insert(contender.name());
+    return out;
+  };
+  const auto minute = names({.algorithms = {"all"}});
+  EXPECT_EQ(minute.count("calendar"), 0U);
+  EXPECT_EQ(minute.count("min-gap"), 1U);
+  EXPECT_EQ(minute.size(), AllKinds().size() - 1);
+  EXPECT_EQ(names({.algorithms = {"all"}, .limit = "100/d"}).count("calendar"), 1U);
+  EXPECT_EQ(names({.algorithms = {"all"}, .cost = "1-5"}).count("min-gap"), 0U);
+}
+
+TEST(Tour, ACalendarDayTurnsWhereAWindowOfADayDoes) {
+  const Tour tour = MustRun({.algorithms = {"calendar", "fixed-window"}, .limit = "100/d"});
+  for (const Stage& stage : tour.stages) {
+    EXPECT_EQ(stage.scores[0].admitted_bins, stage.scores[1].admitted_bins) << stage.name;
+  }
+}
+
+TEST(Contender, KnowsTheBytesOfItsSlots) {
+  auto bytes = [](const char* name, const char* limit) {
+    return MakePlan({.algorithms = {name}, .limit = limit})->contenders[0].DecibytesPerKey();
+  };
+  EXPECT_EQ(bytes("token-bucket", "100/min"), 128U);
+  EXPECT_EQ(bytes("token-bucket", "7/min"), 256U);  // no whole microseconds
+  EXPECT_EQ(bytes("sliding-window", "100/min"), 256U);
+  EXPECT_EQ(bytes("min-gap", "100/min"), 128U);
+}
+
+TEST(Remark, SaysThatACostCanNeverPass) {
+  const Tour tour = MustRun({.traffic = {"steady"}, .cost = "101"});
+  EXPECT_NE(Remark(tour, tour.stages[0]).find("can never pass"), std::string::npos);
+}
+
 TEST(Advice, NamesTheBestByEachMeasure) {
   const Tour tour = MustRun({});
   std::set<std::string> picked;
@@ -175,7 +223,7 @@ TEST(Catalogue, NamesEveryAlgorithmAndTraffic) {
   const std::string text = Catalogue({});
   for (const KindInfo& info : AllKinds()) {
     EXPECT_NE(text.find(info.name), std::string::npos);
-    EXPECT_EQ(FindKind(info.name), info.kind);
+    EXPECT_EQ(FindKind(info.name), &info);
   }
   for (const TrafficInfo& info : AllTraffic()) EXPECT_NE(text.find(info.name), std::string::npos);
 }

@@ -189,7 +189,12 @@ class Reader {
                  " is before that of the request above it; sort the file by time first");
     }
     Request request{*at, 0, 1};
-    if (const auto cost = field(layout_.cost)) {
+    auto key = KeyOf(field(layout_.key).value_or("all"));
+    if (!key)
+      return key.error();
+    request.key = *key;
+    // Servers log "-" where there was nothing to count.
+    if (const auto cost = field(layout_.cost); cost && *cost != "-") {
       const auto units = ParseWhole(*cost);
       if (!units || *units == 0 || *units > static_cast<uint64_t>(Quota::kMaxLimit)) {
         return Bad("the cost is " + Shown(*cost) + "; expected a whole number from 1 to " +
@@ -197,10 +202,6 @@ class Reader {
       }
       request.cost = static_cast<uint32_t>(*units);
     }
-    auto key = KeyOf(field(layout_.key).value_or("all"));
-    if (!key)
-      return key.error();
-    request.key = *key;
     if (workload_.requests.size() == kMaxRequests)
       return Bad("more than " + std::to_string(kMaxRequests) + " requests; cut the file");
     last_ = *at;

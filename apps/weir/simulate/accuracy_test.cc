@@ -1,0 +1,99 @@
+// The figures of docs/accuracy.md about the sliding counter, measured against an exact log that
+// decides the same arrivals by itself. A change of the algorithm that moves them fails here, and
+// the document has to follow.
+#include <algorithm>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "apps/weir/simulate/options.h"
+#include "apps/weir/simulate/tour.h"
+
+namespace weir::simulate {
+namespace {
+
+struct Measured {
+  double differ = 0;  // share of the decisions
+  double worst = 0;   // fullest window / limit
+};
+
+Measured Measure(TourPlan plan) {
+  const auto limit = static_cast<double>(plan.limit.limit);
+  auto tour = RunTour(std::move(plan));
+  EXPECT_TRUE(tour.ok()) << tour.error().message;
+  const Total& total = tour->totals[0];
+  return {static_cast<double>(total.differ) / static_cast<double>(total.offered),
+          static_cast<double>(total.worst_window) / limit};
+}
+
+Measured MeasurePoisson(const std::string& rate, const std::string& seed) {
+  return Measure(*MakePlan({.algorithms = {"sliding-window"},
+                            .traffic = {"poisson"},
+                            .duration = "100min",
+                            .rate = rate,
+                            .seed = seed}));
+}
+
+// 200 keys at 5 to 75 % of the limit, each a Poisson process of its own.
+Workload Crowd(uint64_t seed) {
+  constexpr uint32_t kKeys = 200;
+  Workload crowd;
+  for (uint32_t key = 0; key < kKeys; ++key) {
+    crowd.keys.push_back("key" + std::to_string(key));
+    TrafficSpec spec;
+    spec.duration = std::chrono::minutes(60);
+    spec.rate_milli = 50 + 700 * static_cast<int64_t>(key) / (kKeys - 1);
+    spec.seed = seed * kKeys + key;
+    for (const Duration at : Generate(Traffic::kPoisson, spec)) {
+      crowd.requests.push_back({at, key, 1});
+    }
+  }
+  std::stable_sort(crowd.requests.begin(), crowd.requests.end(),
+                   [](const Request& a, const Request& b) { return a.at < b.at; });
+  return crowd;
+}
+
+TEST(SlidingCounterAccuracy, IsExactOnAKeyAtHalfTheLimit) {
+  for (const char* seed : {"1", "2", "3"}) {
+    EXPECT_EQ(MeasurePoisson("0.5", seed).differ, 0) << seed;
+  }
+}
+
+TEST(SlidingCounterAccuracy, ErrsInOneOfThousandsOnQuietTraffic) {
+  for (const uint64_t seed : {1, 2, 3}) {
+    auto plan = *MakePlan({.algorithms = {"sliding-window"}, .duration = "60min"});
+    plan.traffic.clear();
+    plan.trace = Crowd(seed);
+    const Measured measured = Measure(std::move(plan));
+    std::printf("%.4f %% %.2f\n", measured.differ * 100, measured.worst);
+    EXPECT_GT(measured.differ, 0);
+    EXPECT_LT(measured.differ, 0.001);
+    EXPECT_LE(measured.worst, 1.2);
+  }
+}
+
+TEST(SlidingCounterAccuracy, DiffersByAFewPercentNearTheLimitAndMoreBeyondIt) {
+  struct Range {
+    const char* rate;
+    double least;
+    double most;
+  };
+  for (const Range& range : {Range{"0.9", 0.02, 0.05}, Range{"1", 0.07, 0.11},
+                             Range{"1.05", 0.10, 0.13}, Range{"1.5", 0.29, 0.33}}) {
+    for (const char* seed : {"1", "2", "3"}) {
+      const Measured measured = MeasurePoisson(range.rate, seed);
+      EXPECT_GE(measured.differ, range.least) << range.rate << " seed " << seed;
+      EXPECT_LE(measured.differ, range.most) << range.rate << " seed " << seed;
+      EXPECT_LE(measured.worst, 1.2) << range.rate << " seed " << seed;
+    }
+  }
+}
+
+TEST(SlidingCounterAccuracy, LetsAnAdversaryHaveTwiceTheLimit) {
+  const Measured measured =
+      Measure(*MakePlan({.algorithms = {"sliding-window"}, .traffic = {"edge"}}));
+  EXPECT_EQ(measured.worst, 2.0);
+}
+
+}  // namespace
+}  // namespace weir::simulate

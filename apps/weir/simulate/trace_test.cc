@@ -1,0 +1,162 @@
+#include "apps/weir/simulate/trace.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace weir::simulate {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+Result<Workload> Read(const std::string& text) {
+  std::istringstream in(text);
+  return ReadTrace(in, "dir/x.txt", minutes(1));
+}
+
+Workload MustRead(const std::string& text) {
+  auto workload = Read(text);
+  EXPECT_TRUE(workload.ok()) << workload.error().message;
+  return workload.ok() ? *std::move(workload) : Workload{};
+}
+
+void ExpectRefused(const std::string& text, const std::string& where, const std::string& what) {
+  const auto workload = Read(text);
+  ASSERT_FALSE(workload.ok()) << text;
+  EXPECT_EQ(workload.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(workload.error().message.rfind(where, 0), 0U) << workload.error().message;
+  EXPECT_NE(workload.error().message.find(what), std::string::npos) << workload.error().message;
+}
+
+// "seconds key cost", one request a line, as it was understood.
+std::string Understood(const Workload& workload) {
+  std::string out;
+  for (const Request& request : workload.requests) {
+    out += std::to_string(request.at / milliseconds(1)) + " " + workload.keys[request.key] + " " +
+           std::to_string(request.cost) + "\n";
+  }
+  return out;
+}
+
+TEST(ReadTrace, TakesTimeKeyAndCost) {
+  EXPECT_EQ(Understood(MustRead("0 alice 1\n0.25 bob 12\n1.5 alice 3\n")),
+            "0 alice 1\n250 bob 12\n1500 alice 3\n");
+}
+
+TEST(ReadTrace, KeyAndCostMayBeLeftOut) {
+  EXPECT_EQ(Understood(MustRead("1\n2 bob\n3 - -\n")), "1000 all 1\n2000 bob 1\n3000 - 1\n");
+}
+
+TEST(ReadTrace, SkipsCommentsAndBlankLinesAndTakesWindowsLineEnds) {
+  EXPECT_EQ(Understood(MustRead("# a comment\r\n\r\n  1.0   a \r\n#\n2 b 7")),
+            "1000 a 1\n2000 b 7\n");
+}
+
+TEST(ReadTrace, TakesCommasTabsAndQuotes) {
+  EXPECT_EQ(Understood(MustRead("1,a,2\n2, \"b c\" ,3\n")), "1000 a 2\n2000 b c 3\n");
+  EXPECT_EQ(Understood(MustRead("1\ta b\t2\n")), "1000 a b 2\n");
+}
+
+TEST(ReadTrace, AHeadingNamesColumnsInAnyOrder) {
+  EXPECT_EQ(Understood(MustRead("cost,path,client,seconds\n5,/x,a,1\n6,/y,b,2\n")),
+            "1000 a 5\n2000 b 6\n");
+  EXPECT_EQ(Understood(MustRead("t_ms\tclient\tmethod\n0\ta\tGET\n1500.5\tb\tGET\n")),
+            "0 a 1\n1500 b 1\n");
+}
+
+TEST(ReadTrace, TimeIsExactToTheNanosecond) {
+  const Workload workload = MustRead("0.000000001\n0.1234567899\n");
+  EXPECT_EQ(workload.requests[0].at, Duration(1));
+  EXPECT_EQ(workload.requests[1].at, Duration(123'456'789));
+}
+
+TEST(ReadTrace, WindowsTurnWhereTheyDidWhenItWasRecorded) {
+  // 1,700,000,000 is 20 s into its minute.
+  const Workload workload = MustRead("1700000000 a\n1700000041 a\n");
+  EXPECT_EQ(workload.requests[0].at, seconds(20));
+  EXPECT_EQ(workload.requests[1].at, seconds(61));
+  EXPECT_EQ(WholeWindows(workload, minutes(1)), minutes(2));
+}
+
+TEST(ReadTrace, NamesTheLineAndWhatWasExpected) {
+  ExpectRefused("0 a\n\nx b\n", "dir/x.txt:3: ", "the time is 'x'; expected seconds");
+  ExpectRefused("0 a\n-1 b\n", "dir/x.txt:2: ", "the time is '-1'");
+  ExpectRefused("1e9 a\n", "dir/x.txt:1: ", "the time is '1e9'");
+  ExpectRefused("1.2.3 a\n", "dir/x.txt:1: ", "the time is '1.2.3'");
+  ExpectRefused("2026-11-16T00:00:00Z a\n", "dir/x.txt:1: ", "expected seconds");
+  ExpectRefused("99999999999 a\n", "dir/x.txt:1: ", "expected seconds");
+  ExpectRefused("t_ms,key\nx,a\n", "dir/x.txt:2: ", "expected milliseconds");
+  ExpectRefused("2 a\n1 b\n", "dir/x.txt:2: ", "sort the file by time first");
+  ExpectRefused("1 a 0\n", "dir/x.txt:1: ", "the cost is '0'; expected a whole number from 1");
+  ExpectRefused("1 a 1.5\n", "dir/x.txt:1: ", "the cost is '1.5'");
+  ExpectRefused("1 a 4294967296\n", "dir/x.txt:1: ", "the cost is '4294967296'");
+  ExpectRefused("1,,2\n", "dir/x.txt:1: ", "the key is empty");
+  ExpectRefused("1,\"a,b\",2\n", "dir/x.txt:1: ", "a separator inside quotes");
+  ExpectRefused(std::string("1 a\0b 2\n", 8), "dir/x.txt:1: ", "NUL");
+  ExpectRefused("when,who\n1,a\n", "dir/x.txt:1: ", "nor a heading with a column called time");
+  ExpectRefused("<html>\n", "dir/x.txt:1: ", "the time is '<html>'");
+}
+
+TEST(ReadTrace, RefusesAFileWithoutRequests) {
+  ExpectRefused("", "dir/x.txt: ", "holds no requests");
+  ExpectRefused("# nothing\n", "dir/x.txt: ", "holds no requests");
+  ExpectRefused("time,key\n", "dir/x.txt: ", "holds no requests");
+}
+
+TEST(ReadTrace, RefusesALineWithoutEnd) {
+  ExpectRefused(std::string(kMaxTraceLine + 1, '1'), "dir/x.txt:1: ", "more than 65536 bytes");
+}
+
+TEST(ReadTrace, ShowsNoControlCharacterOfTheFile) {
+  const auto workload = Read("\x1b[31m\x07 a\n");
+  ASSERT_FALSE(workload.ok());
+  EXPECT_EQ(workload.error().message.find('\x1b'), std::string::npos);
+  EXPECT_EQ(workload.error().message.find('\x07'), std::string::npos);
+}
+
+TEST(ReadTrace, ReportsProgressOnLongFiles) {
+  std::string text;
+  for (uint64_t i = 0; i < kProgressLines; ++i) text += "1\n";
+  std::istringstream in(text);
+  std::vector<uint64_t> reports;
+  const auto workload =
+      ReadTrace(in, "x", minutes(1), [&](uint64_t lines) { reports.push_back(lines); });
+  EXPECT_TRUE(workload.ok());
+  EXPECT_EQ(reports, std::vector<uint64_t>{kProgressLines});
+}
+
+TEST(LoadTrace, SaysWhyAFileCannotBeRead) {
+  for (const char* path : {"no/such/file", "."}) {
+    const auto workload = LoadTrace(path, minutes(1));
+    ASSERT_FALSE(workload.ok()) << path;
+    EXPECT_EQ(workload.error().message.rfind("--trace: cannot read '", 0), 0U)
+        << workload.error().message;
+  }
+}
+
+TEST(LoadTrace, ReadsTrafficThatOthersRecorded) {
+  const char* const shared = std::getenv("WEIR_SHARED");
+  const std::string folder = std::string(shared != nullptr ? shared : "../shared") + "/traces/";
+  if (!std::filesystem::exists(folder)) {
+    std::printf("no outside data: traces\n");
+    return;
+  }
+  const auto apache = LoadTrace(folder + "elastic_apache_2015.tsv", minutes(1));
+  ASSERT_TRUE(apache.ok()) << apache.error().message;
+  EXPECT_EQ(apache->requests.size(), 10000U);
+  EXPECT_EQ(apache->keys.size(), 1753U);
+  const auto llm = LoadTrace(folder + "azure_llm_2023.tsv", minutes(1));
+  ASSERT_TRUE(llm.ok()) << llm.error().message;
+  EXPECT_EQ(llm->requests.size(), 28185U);
+  EXPECT_EQ(llm->requests[0].cost, 418U);
+}
+
+}  // namespace
+}  // namespace weir::simulate
