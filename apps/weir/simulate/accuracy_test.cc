@@ -13,8 +13,10 @@ namespace weir::simulate {
 namespace {
 
 struct Measured {
-  double differ = 0;  // share of the decisions
-  double worst = 0;   // fullest window / limit
+  double differ = 0;  // share of the decisions, as are the next two
+  double false_allow = 0;
+  double false_deny = 0;
+  double worst = 0;  // fullest window / limit
 };
 
 Measured Measure(TourPlan plan) {
@@ -22,7 +24,10 @@ Measured Measure(TourPlan plan) {
   auto tour = RunTour(std::move(plan));
   EXPECT_TRUE(tour.ok()) << tour.error().message;
   const Total& total = tour->totals[0];
-  return {static_cast<double>(total.differ) / static_cast<double>(total.offered),
+  const auto offered = static_cast<double>(total.offered);
+  return {static_cast<double>(total.differ) / offered,
+          static_cast<double>(total.wrong.false_allow) / offered,
+          static_cast<double>(total.wrong.false_deny) / offered,
           static_cast<double>(total.worst_window) / limit};
 }
 
@@ -85,6 +90,15 @@ TEST(SlidingCounterAccuracy, DiffersByAFewPercentNearTheLimitAndMoreBeyondIt) {
       EXPECT_LE(measured.differ, range.most) << range.rate << " seed " << seed;
       EXPECT_LE(measured.worst, 1.2) << range.rate << " seed " << seed;
     }
+  }
+}
+
+TEST(SlidingCounterAccuracy, IsWrongByItsOwnHistoryMoreOftenThanItDiffers) {
+  for (const char* seed : {"1", "2", "3"}) {
+    const Measured measured = MeasurePoisson("1", seed);
+    EXPECT_GE(measured.false_allow + measured.false_deny, 0.15) << seed;
+    EXPECT_LE(measured.false_allow + measured.false_deny, 0.18) << seed;
+    EXPECT_GT(measured.false_allow, 2 * measured.false_deny) << seed;
   }
 }
 

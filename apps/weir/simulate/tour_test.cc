@@ -137,7 +137,13 @@ TEST(Tour, ACalendarDayTurnsWhereAWindowOfADayDoes) {
   const Tour tour = MustRun({.algorithms = {"calendar", "fixed-window"}, .limit = "100/d"});
   for (const Stage& stage : tour.stages) {
     EXPECT_EQ(stage.scores[0].admitted_bins, stage.scores[1].admitted_bins) << stage.name;
+    EXPECT_EQ(stage.scores[0].worst_window, stage.scores[1].worst_window) << stage.name;
   }
+}
+
+TEST(Tour, TheAdversaryReachesTwiceACalendarQuota) {
+  const Tour tour = MustRun({.algorithms = {"calendar"}, .traffic = {"edge"}, .limit = "100/d"});
+  EXPECT_EQ(ScoreOf(tour, "calendar", Traffic::kEdge).worst_window, 200U);
 }
 
 TEST(Contender, KnowsTheBytesOfItsSlots) {
