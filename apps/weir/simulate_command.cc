@@ -39,8 +39,7 @@ int Print(const std::string& text) {
 // On a terminal only: in a log it would be noise.
 void ShowProgress(uint64_t lines) {
   if (isatty(STDERR_FILENO) != 0)
-    std::fprintf(stderr, "\rread %llu million lines\r",
-                 static_cast<unsigned long long>(lines / 1'000'000));
+    std::fprintf(stderr, "read %s million lines\n", std::to_string(lines / 1'000'000).c_str());
 }
 
 int WriteHtml(const simulate::Tour& tour, const std::string& path) {

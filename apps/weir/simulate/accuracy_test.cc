@@ -3,6 +3,7 @@
 // the document has to follow.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -53,8 +54,9 @@ Workload Crowd(uint64_t seed) {
       crowd.requests.push_back({at, key, 1});
     }
   }
-  std::stable_sort(crowd.requests.begin(), crowd.requests.end(),
-                   [](const Request& a, const Request& b) { return a.at < b.at; });
+  std::sort(crowd.requests.begin(), crowd.requests.end(), [](const Request& a, const Request& b) {
+    return std::pair(a.at, a.key) < std::pair(b.at, b.key);
+  });
   return crowd;
 }
 
@@ -65,7 +67,7 @@ TEST(SlidingCounterAccuracy, IsExactOnAKeyAtHalfTheLimit) {
 }
 
 TEST(SlidingCounterAccuracy, ErrsInOneOfTenThousandOnQuietTraffic) {
-  for (const uint64_t seed : {1, 2, 3}) {
+  for (const uint64_t seed : {1U, 2U, 3U}) {
     auto plan = *MakePlan({.algorithms = {"sliding-window"}, .duration = "60min"});
     plan.traffic.clear();
     plan.trace = Crowd(seed);
