@@ -25,6 +25,11 @@ void* Allocate(size_t size, size_t alignment) {
 
 }  // namespace
 
+// GCC inlines these in some builds and then takes free for the wrong partner of new.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
+
 // NOLINTBEGIN(misc-new-delete-overloads): the other forms call these.
 void* operator new(size_t size) {
   return Allocate(size, alignof(std::max_align_t));
