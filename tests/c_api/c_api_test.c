@@ -115,8 +115,9 @@ static void test_store(void) {
   weir_limiter* hour = NULL;
   EXPECT(weir_limiter_create_on("3/h burst 3", store, &minute) == WEIR_OK);
   EXPECT(weir_limiter_create_on("5/h burst 5", store, &hour) == WEIR_OK);
-  EXPECT_INVALID(weir_limiter_create_on("3/h", NULL, &hour), "store:");
-  EXPECT(hour == NULL);  // A failed create leaves no handle.
+  weir_limiter* none = minute;
+  EXPECT_INVALID(weir_limiter_create_on("3/h", NULL, &none), "store:");
+  EXPECT(none == NULL);  // A failed create leaves no handle.
   EXPECT_INVALID(weir_limiter_create_on("3/h", store, NULL), "limiter:");
 
   // Binary keys: what follows the NUL counts.
@@ -140,6 +141,7 @@ static void test_store(void) {
   // The limiter keeps its store.
   weir_store_free(store);
   EXPECT(weir_check(minute, "later", 5, 1, NULL) == 1);
+  weir_limiter_free(hour);
   weir_limiter_free(minute);
 }
 
