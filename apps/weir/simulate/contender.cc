@@ -42,6 +42,21 @@ Result<Quota> MakeCalendar(const Limit& limit, int64_t /*burst*/) {
   return Error::Invalid("counts whole days or weeks: take a --limit per day, as in 5000/d");
 }
 
+Result<Quota> MakeLog(const Limit& limit, int64_t /*burst*/) {
+  return Quota::SlidingLog(limit.limit, limit.window);
+}
+
+// Sixtieths, as of an hour counted by the minute, or as many as cut the window evenly.
+Result<Quota> MakeSliced(const Limit& limit, int64_t /*burst*/) {
+  int64_t slices = std::clamp<int64_t>(limit.window / Quota::kMinWindow, 1, 60);
+  while (limit.window.count() % slices != 0) --slices;
+  return Quota::SlicedWindow(limit.limit, limit.window, slices);
+}
+
+uint64_t OneLimit(const BoundInput& in) {
+  return in.limit;
+}
+
 uint64_t TwoLimits(const BoundInput& in) {
   return 2 * in.limit;
 }
@@ -75,6 +90,10 @@ constexpr std::array kKinds = {
              TwoLimits},
     KindInfo{"sliding-window", "two counters, the older one fading as it leaves the window",
              "about L", false, true, MakeSliding, "2L", TwoLimits},
+    KindInfo{"sliding-log", "a stamp for every unit; exact, and the dearest in memory",
+             "L in any window", false, true, MakeLog, "L", OneLimit},
+    KindInfo{"sliced-window", "a counter for each of up to 60 slices of the window",
+             "L, up to a slice longer", false, true, MakeSliced, "L", OneLimit},
     KindInfo{"min-gap", "a pause of W/L after every request, whatever it costs",
              "no two within the gap", false, false, MakeGap, "L", LimitOfRequests},
     KindInfo{"calendar", "a counter per day or week of the calendar; needs a limit per day or week",
@@ -85,12 +104,34 @@ constexpr std::array kKinds = {
 constexpr uint64_t kDecislotsPerKey = 16;
 
 // Room for these keys without one of them sharing a state: two wide slots and more for each.
-MemoryOptions StoreFor(size_t keys, const Clock& clock) {
+constexpr size_t kSlotBytes = 64;
+
+MemoryOptions StoreFor(size_t keys, size_t bytes_per_key, const Clock& clock) {
   MemoryOptions options;
-  options.budget_bytes = std::max(MemoryStore::kMinBudgetBytes, keys * 64);
+  options.budget_bytes = std::max(MemoryStore::kMinBudgetBytes, keys * bytes_per_key);
   options.huge_pages = false;
   options.clock = &clock;
   return options;
+}
+
+// Tenths of a byte that a key takes. Quotas in slots: the store says how large they are. Quotas in
+// records: as many keys as find room are charged.
+Result<uint64_t> MeasureDecibytes(const Quota& quota) {
+  constexpr size_t kKeys = 65536;
+  const ManualClock clock;
+  auto limiter = Limiter::Create(quota, StoreFor(kKeys, kSlotBytes, clock));
+  if (!limiter)
+    return limiter.error();
+  StoreStats stats = limiter->store()->Stats();
+  if (stats.slots != 0) {
+    // Rounded: beside its slots a store keeps a few bytes that do not grow with the keys.
+    const uint64_t slot = (stats.budget_bytes + stats.slots / 2) / stats.slots;
+    return slot * kDecislotsPerKey;
+  }
+  for (size_t i = 0; stats.overflow == 0; stats.overflow = limiter->store()->Stats().overflow)
+    limiter->Check("key " + std::to_string(i++));
+  stats = limiter->store()->Stats();
+  return stats.budget_bytes * 10 / stats.records;
 }
 
 }  // namespace
@@ -108,7 +149,7 @@ const KindInfo* FindKind(std::string_view name) noexcept {
 bool Applies(const KindInfo& kind, const Limit& limit, uint64_t largest_cost) {
   if (!kind.counts_units && largest_cost > 1)
     return false;
-  return kind.make != MakeCalendar || MakeCalendar(limit, 0).ok();
+  return kind.make(limit, 0).ok();
 }
 
 Contender::Contender(const KindInfo& kind, const Limit& limit, Quota quota, uint64_t decibytes)
@@ -122,16 +163,10 @@ Result<Contender> Contender::Create(const KindInfo& kind, const Limit& limit, in
   auto quota = kind.make(limit, burst);
   if (!quota)
     return quota.error();
-  // The store says how large its slots are; it chooses them by the quota.
-  constexpr size_t kKeys = 65536;
-  const ManualClock clock;
-  auto limiter = Limiter::Create(*quota, StoreFor(kKeys, clock));
-  if (!limiter)
-    return limiter.error();
-  const StoreStats stats = limiter->store()->Stats();
-  // Rounded: beside its slots a store keeps a few bytes that do not grow with the keys.
-  const uint64_t slot = (stats.budget_bytes + stats.slots / 2) / stats.slots;
-  return Contender(kind, limit, *std::move(quota), slot * kDecislotsPerKey);
+  auto decibytes = MeasureDecibytes(*quota);
+  if (!decibytes)
+    return decibytes.error();
+  return Contender(kind, limit, *std::move(quota), *decibytes);
 }
 
 std::string Contender::Setting() const {
@@ -139,6 +174,8 @@ std::string Contender::Setting() const {
     return "burst " + std::to_string(quota_.burst());
   if (quota_.algorithm() == Algorithm::kMinGap)
     return "gap " + FormatDuration(quota_.window());
+  if (quota_.algorithm() == Algorithm::kSlicedWindow)
+    return std::to_string(quota_.slices()) + " slices";
   return "";
 }
 
@@ -151,7 +188,9 @@ Result<Decisions> Contender::Decide(const Workload& workload) const {
   ManualClock clock;
   clock.Advance(limit_.window);
   const Timestamp start = clock.Now();
-  auto limiter = Limiter::Create(quota_, StoreFor(workload.keys.size(), clock));
+  // Half as much again as a key takes, so that none has to share a state.
+  const size_t bytes = std::max(kSlotBytes, decibytes_ * 3 / 20);
+  auto limiter = Limiter::Create(quota_, StoreFor(workload.keys.size() + 1, bytes, clock));
   if (!limiter)
     return limiter.error();
 

@@ -46,8 +46,8 @@ struct KindInfo {
 [[nodiscard]] std::span<const KindInfo> AllKinds() noexcept;
 // nullptr: no such name.
 [[nodiscard]] const KindInfo* FindKind(std::string_view name) noexcept;
-// Whether it makes sense beside the others: a calendar quota knows days and weeks only, and what
-// counts requests is no limit on units.
+// Whether it makes sense beside the others: not every algorithm can hold every limit (a calendar
+// quota knows days and weeks only), and what counts requests is no limit on units.
 [[nodiscard]] bool Applies(const KindInfo& kind, const Limit& limit, uint64_t largest_cost);
 
 // One algorithm with its settings.

@@ -154,6 +154,28 @@ TEST(Contender, KnowsTheBytesOfItsSlots) {
   EXPECT_EQ(bytes("token-bucket", "7/min"), 256U);  // no whole microseconds
   EXPECT_EQ(bytes("sliding-window", "100/min"), 256U);
   EXPECT_EQ(bytes("min-gap", "100/min"), 128U);
+  // Records: the stamps of 100 units are 800 bytes, the counters of 61 slices 488.
+  EXPECT_GE(bytes("sliding-log", "100/min"), 8000U);
+  EXPECT_LE(bytes("sliding-log", "100/min"), 9600U);
+  EXPECT_GE(bytes("sliced-window", "100/min"), 4880U);
+  EXPECT_LE(bytes("sliced-window", "100/min"), 6500U);
+}
+
+TEST(Tour, TheLogMakesNoMistakeAndSlicesAdmitNoneTooMany) {
+  const Tour tour = MustRun({.algorithms = {"sliding-log", "sliced-window"}});
+  for (const Stage& stage : tour.stages) {
+    EXPECT_EQ(stage.scores[0].wrong.false_allow, 0U) << stage.name;
+    EXPECT_EQ(stage.scores[0].wrong.false_deny, 0U) << stage.name;
+    EXPECT_EQ(stage.scores[1].wrong.false_allow, 0U) << stage.name;
+    EXPECT_LE(stage.scores[1].worst_window, 100U) << stage.name;
+  }
+}
+
+TEST(Applies, LeavesOutWhatCannotHoldTheLimit) {
+  const Limit many{.limit = Quota::kMaxLogLimit + 1};
+  EXPECT_TRUE(Applies(*FindKind("sliding-log"), {}, 1));
+  EXPECT_FALSE(Applies(*FindKind("sliding-log"), many, 1));
+  EXPECT_TRUE(Applies(*FindKind("sliced-window"), many, 1));
 }
 
 TEST(Remark, SaysThatACostCanNeverPass) {
