@@ -61,14 +61,32 @@ enum class Basis : uint8_t {
 [[nodiscard]] std::string_view ToString(Basis basis) noexcept;
 
 struct Decision {
-  Duration retry_after{};  // denied: waiting this long, alone, is enough; one tick less is not
-  Duration reset_after{};  // until the key is as good as new
-  uint32_t limit = 0;      // the most units at once on a fresh key
-  uint32_t remaining = 0;  // units that would still be admitted now
-  uint32_t charged = 0;    // units taken by this call
-  Outcome outcome = Outcome::kDenied;
-  Basis basis = Basis::kStore;
-  Problem problem = Problem::kNone;
+  Duration retry_after;  // denied: waiting this long, alone, is enough; one tick less is not
+  Duration reset_after;  // until the key is as good as new
+  uint32_t limit;        // the most units at once on a fresh key
+  uint32_t remaining;    // units that would still be admitted now
+  uint32_t charged;      // units taken by this call
+  Outcome outcome;
+  Basis basis;
+  Problem problem;
+  uint8_t spare;  // for later use; always 0
+
+  // Denied, with nothing left.
+  constexpr Decision() noexcept
+      : retry_after{},
+        reset_after{},
+        limit(0),
+        remaining(0),
+        charged(0),
+        outcome(Outcome::kDenied),
+        basis(Basis::kStore),
+        problem(Problem::kNone),
+        spare(0) {}
+
+  // With nothing set, for who sets every field.
+  struct Blank {};
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): that is what it is for
+  explicit Decision(Blank) noexcept {}
 
   [[nodiscard]] constexpr bool allowed() const noexcept { return outcome == Outcome::kAllowed; }
 };

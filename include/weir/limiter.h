@@ -42,7 +42,7 @@ class Limiter {
 
   // Reads the clock.
   Decision Check(std::string_view key, Cost cost = 1) noexcept {
-    Decision decision;
+    Decision decision{Decision::Blank()};  // either way writes all of it
     if (!TryCheck(key, cost.units, decision)) [[unlikely]] {
       CheckSlowly(key, cost.units, decision);
     }
@@ -50,7 +50,7 @@ class Limiter {
   }
   // Does not: for callers that have the time already, or decide many requests at one instant.
   Decision Check(std::string_view key, Timestamp now, Cost cost = 1) noexcept {
-    Decision decision;
+    Decision decision{Decision::Blank()};  // either way writes all of it
     if (!TryCheck(key, now, cost.units, decision)) [[unlikely]] {
       CheckSlowly(key, now, cost.units, decision);
     }

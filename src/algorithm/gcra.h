@@ -42,8 +42,18 @@ struct Gcra {
     return {static_cast<uint64_t>(ahead > 0 ? ahead : 0) >> kUnused};
   }
 
-  static uint64_t Save(const Plan&, State state, Now now) noexcept {
-    return (now.tick + state.debt) & kMask;
+  // The same for a state that a charge did not fit on, and which therefore lies ahead of now.
+  static State LoadRefused(const Plan&, uint64_t payload, Now now) noexcept {
+    return {(payload - now.tick) & kMask};
+  }
+
+  static uint64_t Save(const Plan& plan, State state, Now now) noexcept {
+    return SaveLow(plan, state, now) & kMask;
+  }
+
+  // What is above the payload means nothing.
+  static uint64_t SaveLow(const Plan&, State state, Now now) noexcept {
+    return now.tick + state.debt;
   }
 
   // A key without a slot. If the table's clock is ahead of the caller's stamp, the key may have

@@ -59,10 +59,11 @@ class UsualKey {
     return _mm_movemask_epi8(_mm_cmpeq_epi8(least, _mm_setzero_si128())) != 0;
   }
 
-  // XXH3 as far as its last step, the avalanche. That is a bijection, so leaving it out makes no
-  // two keys collide that would not have; MixHash spreads the bits instead.
+  // XXH3 as far as its last step, the avalanche, and without a factor for the size. The avalanche
+  // is a bijection, so leaving it out makes no two keys collide that would not have; MixHash
+  // spreads the bits instead.
   [[nodiscard]] [[gnu::always_inline]] uint64_t Hash(const HashSecret& secret) const noexcept {
-    uint64_t hash = size_ * kPerByte + Fold(_mm_xor_si128(head_, Load(secret.bytes)));
+    uint64_t hash = size_ + Fold(_mm_xor_si128(head_, Load(secret.bytes)));
     WorkOut(hash);
     return hash + Fold(_mm_xor_si128(tail_, Load(secret.bytes + 16)));
   }
@@ -74,8 +75,8 @@ class UsualKey {
 
   [[gnu::always_inline]] static uint64_t Fold(__m128i words) noexcept {
     const __m128i high = _mm_unpackhi_epi64(words, words);
-    return Folded(static_cast<uint64_t>(_mm_cvtsi128_si64(words)),
-                  static_cast<uint64_t>(_mm_cvtsi128_si64(high)));
+    return MulFold(static_cast<uint64_t>(_mm_cvtsi128_si64(words)),
+                   static_cast<uint64_t>(_mm_cvtsi128_si64(high)));
   }
 
   __m128i head_;
@@ -89,24 +90,17 @@ class UsualKey {
   }
 
   [[nodiscard]] uint64_t Hash(const HashSecret& secret) const noexcept {
-    return key_.size() * kPerByte + Fold(key_.data(), secret.bytes) +
+    return key_.size() + Fold(key_.data(), secret.bytes) +
            Fold(key_.data() + key_.size() - 16, secret.bytes + 16);
   }
 
  private:
   static uint64_t Fold(const char* at, const unsigned char* secret) noexcept {
-    return Folded(ReadWord(at) ^ ReadWord(secret), ReadWord(at + 8) ^ ReadWord(secret + 8));
+    return MulFold(ReadWord(at) ^ ReadWord(secret), ReadWord(at + 8) ^ ReadWord(secret + 8));
   }
 
   std::string_view key_;
 #endif
-
-  static constexpr uint64_t kPerByte = 0x9e3779b185ebca87U;  // XXH_PRIME64_1
-
-  static constexpr uint64_t Folded(uint64_t a, uint64_t b) noexcept {
-    const Uint128 product = static_cast<Uint128>(a) * b;
-    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-  }
 };
 
 // The hash of a key. Always goes through MixHash before its bits are used.
@@ -125,8 +119,7 @@ class UsualKey {
 // One key's hash made into that of (key, quota): a multiplication folded on itself, which spreads
 // every bit over all. REQUIRES: salt is odd and has about as many ones as zeros, as SaltFor gives.
 [[nodiscard]] constexpr uint64_t MixHash(uint64_t hash, uint64_t salt) noexcept {
-  const Uint128 product = static_cast<Uint128>(hash) * salt;
-  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+  return MulFold(hash, salt);
 }
 
 [[nodiscard]] constexpr uint64_t SaltFor(uint64_t number) noexcept {

@@ -54,7 +54,9 @@ TEST(KeyHash, ASeededHashIsTheSameOnEveryNode) {
   EXPECT_NE(HashKeySeeded("user:42", 7), HashKeySeeded("user:42", 8));
 }
 
-TEST(KeyHash, IsXxh3UpToItsLastBijectionForUsualKeysAndXxh3ForAllOthers) {
+// XXH3 weighs the size with a factor and ends with a bijection; all that comes before is the same.
+TEST(KeyHash, IsXxh3UpToItsLastStepsForUsualKeysAndXxh3ForAllOthers) {
+  constexpr uint64_t kFactor = 0x9e3779b185ebca87U;  // XXH_PRIME64_1
   const HashSecret& secret = ProcessSecret();
   std::string key;
   for (size_t length = 1; length <= 300; ++length) {
@@ -62,7 +64,16 @@ TEST(KeyHash, IsXxh3UpToItsLastBijectionForUsualKeysAndXxh3ForAllOthers) {
     const uint64_t xxh3 =
         XXH3_64bits_withSecret(key.data(), key.size(), secret.bytes, HashSecret::kBytes);
     const uint64_t hash = HashKey(key, secret);
-    EXPECT_EQ(UsualKey::Fits(key) ? XXH3_avalanche(hash) : hash, xxh3) << length;
+    const uint64_t weighed = XXH3_avalanche(hash - length + length * kFactor);
+    EXPECT_EQ(UsualKey::Fits(key) ? weighed : hash, xxh3) << length;
+  }
+}
+
+// A run of one character has the same head and the same tail at any size.
+TEST(KeyHash, TellsKeysApartThatDifferInSizeAlone) {
+  std::set<uint64_t> seen;
+  for (size_t length = UsualKey::kBytesMin; length <= UsualKey::kBytesMax; ++length) {
+    EXPECT_TRUE(seen.insert(HashKey(std::string(length, 'a'), ProcessSecret())).second) << length;
   }
 }
 

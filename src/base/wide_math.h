@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace weir::base {
 
@@ -32,8 +33,33 @@ inline constexpr uint64_t kUint64Max = std::numeric_limits<uint64_t>::max();
   return quotient > kUint64Max ? kUint64Max : static_cast<uint64_t>(quotient);
 }
 
+// The product's two halves. Where the processor has one instruction for it, that is named: GCC 12
+// wants two neighbouring registers for a Uint128, and moves and saves others to have them.
+struct Product {
+  uint64_t low;
+  uint64_t high;
+};
+
+[[nodiscard]] [[gnu::always_inline]] constexpr Product Multiply(uint64_t a, uint64_t b) noexcept {
+#if defined(__x86_64__)
+  if (!std::is_constant_evaluated()) {
+    uint64_t high = 0;
+    asm("mulq %2" : "+a"(a), "=d"(high) : "rm"(b) : "cc");
+    return {a, high};
+  }
+#endif
+  const Uint128 product = static_cast<Uint128>(a) * b;
+  return {static_cast<uint64_t>(product), static_cast<uint64_t>(product >> 64)};
+}
+
 [[nodiscard]] constexpr uint64_t MulHigh(uint64_t a, uint64_t b) noexcept {
-  return static_cast<uint64_t>((static_cast<Uint128>(a) * b) >> 64);
+  return Multiply(a, b).high;
+}
+
+// The halves folded on one another, for hashes: every bit of both counts for every bit of it.
+[[nodiscard]] constexpr uint64_t MulFold(uint64_t a, uint64_t b) noexcept {
+  const Product product = Multiply(a, b);
+  return product.low ^ product.high;
 }
 
 // How many bits `value` needs.

@@ -51,7 +51,9 @@ int Answer(const Decision& decision, weir_decision* out) noexcept {
 // What a caller finds who does not look at the status: nothing is allowed.
 int AnswerFailure(int status, weir_decision* out) noexcept {
   if (out != nullptr) {
-    HandOut(Decision{.outcome = Outcome::kRefused}, out);
+    Decision nothing;
+    nothing.outcome = Outcome::kRefused;
+    HandOut(nothing, out);
   }
   return status;
 }

@@ -18,42 +18,48 @@ struct Answer {
   using State = typename Algo::State;
   using Now = typename Algo::Now;
 
-  // In two parts, because the fast path knows the first before it has seen the state.
-  [[gnu::always_inline]] static void Begin(const Plan& plan, uint32_t charged,
-                                           Decision& out) noexcept {
-    out.retry_after = Duration::zero();
-    out.limit = plan.burst;
-    out.charged = charged;
-    out.outcome = Outcome::kAllowed;
-    out.basis = Basis::kStore;
-    out.problem = Problem::kNone;
-  }
-
   [[gnu::always_inline]] static void Describe(const Plan& plan, const State& state, const Now& now,
                                               Decision& out) noexcept {
     out.reset_after = algorithm::ToDuration(Algo::ResetNs(plan, state, now));
     out.remaining = static_cast<uint32_t>(Algo::Available(plan, state, now));  // at most the burst
   }
 
-  // REQUIRES: Begin; the cost does not fit, and could.
-  [[gnu::always_inline]] static void EndDenied(const Plan& plan, const State& state, const Now& now,
-                                               uint64_t cost, Decision& out) noexcept {
+  // What is known before the state is seen. An answer has this and one of the ends.
+  [[gnu::always_inline]] static void Begin(uint32_t limit, uint32_t charged,
+                                           Decision& out) noexcept {
+    out.limit = limit;
+    out.charged = charged;
+  }
+
+  [[gnu::always_inline]] static void EndAllowed(const Plan& plan, const State& state,
+                                                const Now& now, Decision& out) noexcept {
+    out.retry_after = Duration::zero();
     Describe(plan, state, now, out);
-    out.retry_after = algorithm::ToDuration(Algo::RetryNs(plan, state, now, cost));
+    Label(Outcome::kAllowed, out);
+  }
+
+  // REQUIRES: the cost does not fit, and could.
+  [[gnu::always_inline]] static void EndDenied(const Plan& plan, const State& state, const Now& now,
+                                               uint64_t cost, uint64_t retry_ns,
+                                               Decision& out) noexcept {
+    out.retry_after = algorithm::ToDuration(retry_ns);
+    out.reset_after = algorithm::ToDuration(Algo::ResetNs(plan, state, now));
+    // Where one unit does not fit nothing is left, and most ask for one.
+    out.remaining = cost == 1 ? 0 : static_cast<uint32_t>(Algo::Available(plan, state, now));
     out.charged = 0;
-    out.outcome = Outcome::kDenied;
+    Label(Outcome::kDenied, out);
   }
 
   static void Allow(const Plan& plan, const State& state, const Now& now, uint64_t charged,
                     Decision& out) noexcept {
-    Begin(plan, Saturated(charged), out);
-    Describe(plan, state, now, out);
+    Begin(plan.burst, Saturated(charged), out);
+    EndAllowed(plan, state, now, out);
   }
 
   static void Deny(const Plan& plan, const State& state, const Now& now, uint64_t cost,
                    Decision& out) noexcept {
-    Begin(plan, 0, out);
-    EndDenied(plan, state, now, cost, out);
+    Begin(plan.burst, 0, out);
+    EndDenied(plan, state, now, cost, Algo::RetryNs(plan, state, now, cost), out);
   }
 
   // Puts the request to a state. True if the state changed and must be written.
@@ -116,9 +122,10 @@ struct Answer {
     if (possible) {
       Deny(plan, state, now, cost, out);
     } else {
-      Begin(plan, 0, out);
+      Begin(plan.burst, 0, out);
+      out.retry_after = Duration::zero();
       Describe(plan, state, now, out);
-      out.outcome = Outcome::kDenied;
+      Label(Outcome::kDenied, out);
       out.problem = Problem::kCostAboveBurst;
     }
     // What went into a full state cannot be given back: it would take others' charges along.
@@ -128,6 +135,13 @@ struct Answer {
   }
 
  private:
+  [[gnu::always_inline]] static void Label(Outcome outcome, Decision& out) noexcept {
+    out.outcome = outcome;
+    out.basis = Basis::kStore;
+    out.problem = Problem::kNone;
+    out.spare = 0;  // the last byte of a word that is then written at once
+  }
+
   static uint32_t Saturated(uint64_t units) noexcept {
     return static_cast<uint32_t>(std::min<uint64_t>(units, ~uint32_t{0}));
   }

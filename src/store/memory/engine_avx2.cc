@@ -30,6 +30,9 @@ struct Matcher {
   }
 
  private:
+  // Puts in order what was picked from two vectors within 128 bits of each.
+  static constexpr int kMiddleSwapped = 0xd8;
+
   // All that is wanted of a compact word is in its upper half, below the top bit, and the eight
   // upper halves of a line fit one vector.
   template <uint64_t kMask>
@@ -39,7 +42,6 @@ struct Matcher {
     constexpr int kOddOfBoth = 0xdd;
     const __m256 mixed =
         _mm256_shuffle_ps(_mm256_load_ps(words), _mm256_load_ps(words + 8), kOddOfBoth);
-    constexpr int kMiddleSwapped = 0xd8;  // the shuffle was within 128 bits
     const __m256i halves = _mm256_permute4x64_epi64(_mm256_castps_si256(mixed), kMiddleSwapped);
     // By shifts, which need no constant in a register.
     constexpr int kBelow = std::countr_zero(kMask);
@@ -49,17 +51,17 @@ struct Matcher {
     return static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(equal)));
   }
 
-  // Ids are the even words of a line; bits 0, 2, 4, 6 become 0, 1, 2, 3.
+  // Ids are the even words of a line.
   [[gnu::always_inline]] WEIR_TARGET static unsigned EvenWords(const Line& line, uint64_t mask,
                                                                uint64_t wanted) noexcept {
     const auto* const words = reinterpret_cast<const __m256i*>(&line);
-    const __m256i both = _mm256_set1_epi64x(static_cast<int64_t>(wanted));
-    const __m256i masks = _mm256_set1_epi64x(static_cast<int64_t>(mask));
-    const __m256i low = _mm256_and_si256(_mm256_load_si256(words), masks);
-    const __m256i high = _mm256_and_si256(_mm256_load_si256(words + 1), masks);
-    const int low_bits = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(low, both)));
-    const int high_bits = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(high, both)));
-    return _pext_u32(static_cast<unsigned>(low_bits | high_bits << 4), 0x55);
+    const __m256i mixed =
+        _mm256_unpacklo_epi64(_mm256_load_si256(words), _mm256_load_si256(words + 1));
+    const __m256i ids = _mm256_permute4x64_epi64(mixed, kMiddleSwapped);
+    const __m256i masked = _mm256_and_si256(ids, _mm256_set1_epi64x(static_cast<int64_t>(mask)));
+    const __m256i all = _mm256_set1_epi64x(static_cast<int64_t>(wanted));
+    const __m256i equal = _mm256_cmpeq_epi64(masked, all);
+    return static_cast<unsigned>(_mm256_movemask_pd(_mm256_castsi256_pd(equal)));
   }
 };
 

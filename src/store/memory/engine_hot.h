@@ -21,6 +21,17 @@ constexpr size_t kGroup = 16;
 // long way; somebody else was faster if kLost.
 enum class AtHome { kAllowed, kDenied, kElsewhere, kLost };
 
+// What is above the payload means nothing here, which saves some policies a step.
+template <class Algo>
+[[gnu::always_inline]] inline uint64_t SaveLow(const Plan& plan, const typename Algo::State& state,
+                                               const typename Algo::Now& now) noexcept {
+  if constexpr (requires { Algo::SaveLow(plan, state, now); }) {
+    return Algo::SaveLow(plan, state, now);
+  } else {
+    return Algo::Save(plan, state, now);
+  }
+}
+
 template <class Layout, class Algo>
 struct Hot {
   using Cold = Engine<Layout, Algo>;
@@ -49,21 +60,38 @@ struct Hot {
       if (!Layout::StillCurrent({current.word, current.value})) [[unlikely]] {
         return AtHome::kElsewhere;
       }
-      // Worked out again from what is kept anyway, rather than kept for this.
-      uint64_t low = current.low;
-      base::WorkOut(low);
-      Reply::EndDenied(plan, Algo::Load(plan, low, now), now, out.charged, out);
+      AnswerDenied(plan, state, current.low, now, cost, out);
       return AtHome::kDenied;
     }
     // The answer is complete before the swap, so that nothing of it is kept in a register across.
     // If the swap fails, all of it is written anew.
-    uint64_t desired = WithPayload<Layout>(current, Algo::Save(plan, state, now));
+    uint64_t desired = WithPayload<Layout>(current, SaveLow<Algo>(plan, state, now));
     base::WorkOut(desired);
-    Reply::Describe(plan, state, now, out);
+    Reply::EndAllowed(plan, state, now, out);
     if (!Replace(current, desired) || !Layout::StillOwned(line, slot, wanted)) [[unlikely]] {
       return AtHome::kLost;
     }
     return AtHome::kAllowed;
+  }
+
+  // The end of a denial. The state is worked out again from what is kept anyway, rather than kept
+  // for this; all but a bucket's wait, which was on its way when the charge did not fit.
+  [[gnu::always_inline]] static void AnswerDenied(const Plan& plan, const State& state,
+                                                  uint64_t low, const Now& now, uint64_t cost,
+                                                  Decision& out) noexcept {
+    const Plan* again = &plan;
+    base::WorkOut(again);
+    base::WorkOut(low);
+    if constexpr (requires { Algo::LoadRefused(plan, low, now); }) {
+      uint64_t retry_ns = Algo::RetryNs(plan, state, now, cost);
+      base::WorkOut(retry_ns);
+      Reply::EndDenied(*again, Algo::LoadRefused(*again, low, now), now, out.charged, retry_ns,
+                       out);
+    } else {
+      const State refused = Algo::Load(*again, low, now);
+      Reply::EndDenied(*again, refused, now, out.charged,
+                       Algo::RetryNs(*again, refused, now, out.charged), out);
+    }
   }
 
   // All other cases: keys beyond their home, first charges, lost races, changed quotas, peeks.
@@ -132,7 +160,7 @@ struct Hot {
   [[gnu::always_inline]] WEIR_TARGET static bool Finish(const Binding& binding, const Plan& plan,
                                                         Line& line, uint64_t hash, uint64_t now_ns,
                                                         uint64_t cost, Decision& out) noexcept {
-    uint64_t wanted = Layout::Wanted(hash, binding.id, plan.generation_mark);
+    uint64_t wanted = Layout::Wanted(hash, binding.id, plan);
     if (wanted == 0) [[unlikely]] {
       return false;
     }
@@ -143,7 +171,6 @@ struct Hot {
     if constexpr (!Algo::kUsesWindows) {
       base::WorkOut(now.tick);
     }
-    Reply::Begin(plan, static_cast<uint32_t>(cost), out);
     switch (DecideAtHome(plan, line, wanted, now, cost, out)) {
       [[likely]] case AtHome::kAllowed:
         Counters::Increment(cell->allowed);
@@ -170,7 +197,9 @@ struct Hot {
     const Plan& plan = binding.plan();
     const TableClock& clock = binding.store->clock;
     const uint64_t now_ns = clock.ToStore(now);
-    if (cost - 1 >= plan.burst || !clock.Accepts(now_ns) || NeedsLongWay(binding)) [[unlikely]] {
+    const uint32_t burst = plan.burst;
+    Reply::Begin(burst, static_cast<uint32_t>(cost), out);
+    if (cost - 1 >= burst || !clock.Accepts(now_ns) || NeedsLongWay(binding)) [[unlikely]] {
       return false;
     }
     return Finish(binding, plan, *line, hash, now_ns, cost, out);
@@ -184,7 +213,9 @@ struct Hot {
     Line& line = binding.homes.Of(hash);
     __builtin_prefetch(&line, 1, 3);
     const Plan& plan = binding.plan();
-    if (cost - 1 >= plan.burst || NeedsLongWay(binding)) [[unlikely]] {
+    const uint32_t burst = plan.burst;
+    Reply::Begin(burst, static_cast<uint32_t>(cost), out);
+    if (cost - 1 >= burst || NeedsLongWay(binding)) [[unlikely]] {
       return false;
     }
     return Finish(binding, plan, line, hash, binding.store->ReadClock(), cost, out);
@@ -316,10 +347,10 @@ struct Hot {
         continue;
       }
       const uint64_t hash = group.hashes[i];
-      const uint64_t wanted = Layout::Wanted(hash, binding.id, plan.generation_mark);
+      const uint64_t wanted = Layout::Wanted(hash, binding.id, plan);
       AtHome result = AtHome::kElsewhere;
       if (wanted != 0) [[likely]] {
-        Reply::Begin(plan, static_cast<uint32_t>(cost), out[i]);
+        Reply::Begin(plan.burst, static_cast<uint32_t>(cost), out[i]);
         result = DecideAtHome(plan, binding.homes.Of(hash), wanted, now, cost, out[i]);
       }
       if (result == AtHome::kElsewhere || result == AtHome::kLost) [[unlikely]] {

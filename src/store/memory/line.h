@@ -106,11 +106,10 @@ struct CompactLayout {
     return snapshot.value & kIdentityMask;
   }
 
-  // What the words of a line are compared with; 0 for the odd key that goes the long way. `mark` is
-  // the plan's generation in its place.
-  static uint64_t Wanted(uint64_t hash, uint32_t, uint64_t mark) noexcept {
+  // What the words of a line are compared with; 0 for the odd key that goes the long way.
+  static uint64_t Wanted(uint64_t hash, uint32_t, const algorithm::Plan& plan) noexcept {
     const uint64_t tag = hash & base::LowBits(kTagBits);
-    return tag != 0 ? tag << (kPayloadBits + 2) | mark : 0;
+    return tag != 0 ? tag << (kPayloadBits + 2) | plan.generation_mark : 0;
   }
 
   [[gnu::always_inline]] static Current ReadCurrent(Line& line, unsigned slot, uint64_t wanted,
@@ -197,7 +196,7 @@ struct WideLayout {
                             kIdentityMask);
   }
 
-  static uint64_t Wanted(uint64_t hash, uint32_t quota, uint64_t) noexcept {
+  static uint64_t Wanted(uint64_t hash, uint32_t quota, const algorithm::Plan&) noexcept {
     return IdentityOf(hash, quota);
   }
 
