@@ -3,8 +3,10 @@
 //
 //   weir::Decision d = limiter.Check(user_id);
 //   if (!d.allowed()) Reply429(d.retry_after);
+//   RunAt(d.StartAt(std::chrono::steady_clock::now()));   // queues only: others start at once
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <string_view>
@@ -39,9 +41,10 @@ enum class Problem : uint8_t {
   kCostAboveBurst,  // more than the quota admits at once on a fresh key
   kCostTooLarge,    // negative, or above Cost::kMax
   kKeyEmpty,
-  kKeyTooLong,  // above kMaxKeyBytes
-  kKeyHasNul,   // NUL byte in a key, unless the store takes binary keys
-  kNowTooFar,   // the caller's `now` is further from the store's clock than its max_skew
+  kKeyTooLong,       // above kMaxKeyBytes
+  kKeyHasNul,        // NUL byte in a key, unless the store takes binary keys
+  kNowTooFar,        // the caller's `now` is further from the store's clock than its max_skew
+  kMaxWaitTooShort,  // negative, or the cost would wait longer even on a fresh key
 };
 
 // Longer text can be hashed by the caller first; a longer key is nearly always a mistake.
@@ -61,7 +64,8 @@ enum class Basis : uint8_t {
 [[nodiscard]] std::string_view ToString(Basis basis) noexcept;
 
 struct Decision {
-  Duration retry_after;  // denied: waiting this long, alone, is enough; one tick less is not
+  // Denied: waiting this long, alone, is enough; one tick less is not. Allowed: see start_after.
+  Duration retry_after;
   Duration reset_after;  // until the key is as good as new
   uint32_t limit;        // the most units at once on a fresh key
   uint32_t remaining;    // units that would still be admitted now
@@ -89,6 +93,20 @@ struct Decision {
   explicit Decision(Blank) noexcept {}
 
   [[nodiscard]] constexpr bool allowed() const noexcept { return outcome == Outcome::kAllowed; }
+
+  // How long what was allowed has to wait before it starts. Zero unless the quota is a queue. Kept
+  // in retry_after, which an allowed decision has no other use for.
+  [[nodiscard]] constexpr Duration start_after() const noexcept {
+    return allowed() ? retry_after : Duration::zero();
+  }
+
+  // The same as an instant of the clock that `now` comes from: the time of the check, or a little
+  // later.
+  template <class AnyClock, class AnyDuration>
+  [[nodiscard]] constexpr auto StartAt(
+      std::chrono::time_point<AnyClock, AnyDuration> now) const noexcept {
+    return now + start_after();
+  }
 };
 
 static_assert(sizeof(Decision) == 32, "two decisions to a cache line");

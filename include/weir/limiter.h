@@ -27,6 +27,9 @@ struct CheckOptions {
   ChargeMode mode = ChargeMode::kAdmit;
   std::optional<Timestamp> now = std::nullopt;  // none: the clock is read
   Receipt* receipt = nullptr;                   // filled if given, for GiveBack
+  // Queues only: what could not start within this is denied at once, and retry_after says when it
+  // could be asked again. kCountAlways, which asks about what has happened, takes no notice of it.
+  Duration max_wait = Duration::max();
 };
 
 class Limiter {
@@ -70,9 +73,11 @@ class Limiter {
   Decision TakeUpTo(std::string_view key, Cost most) noexcept;
 
   // Gives back what a receipt was charged, as far as it is still owed: a bucket that has refilled
-  // meanwhile, or a window that has closed, gets nothing. Never more than was paid. Each receipt
-  // may be used once; using it empties it. Returns the whole units given back. A `now` behind the
-  // store's clock counts as that clock: charges may have been made since.
+  // meanwhile, or a window that has closed, gets nothing. A queue takes back the last of those who
+  // wait, or anything while nobody waits; a place in the middle stays empty, since those behind
+  // have been told when to start. Never more than was paid. Each receipt may be used once; using it
+  // empties it. Returns the whole units given back. A `now` behind the store's clock counts as that
+  // clock: charges may have been made since.
   uint32_t GiveBack(Receipt& receipt) noexcept;
   uint32_t GiveBack(Receipt& receipt, Timestamp now) noexcept;
 
@@ -107,6 +112,7 @@ struct Charge {
   std::string_view key;
   Cost cost = 1;
   ChargeMode mode = ChargeMode::kAdmit;  // kAdmit or kCountAlways
+  Duration max_wait = Duration::max();   // as in CheckOptions
 };
 
 // The answer to several charges taken together.
@@ -117,6 +123,7 @@ struct Verdict {
   // with the least left of its limit.
   size_t deciding = 0;
   Duration retry_after{};  // the longest of the refusing charges
+  Duration start_after{};  // allowed: the latest of the charges' starts
 
   [[nodiscard]] bool allowed() const noexcept { return outcome == Outcome::kAllowed; }
 };

@@ -5,6 +5,7 @@
 //   auto c = weir::Quota::Parse("1000000/month");          // calendar quota, UTC
 //   auto d = weir::Quota::TokenBucket(10, std::chrono::seconds(1), 20);
 //   auto e = weir::Quota::MinGap(std::chrono::seconds(2));
+//   auto f = weir::Quota::Parse("10/s burst 21 queue");    // leaky bucket that delays
 //
 // Every factory returns Result<Quota>; the error names the field, what was found and the nearest
 // value that is allowed. What each algorithm admits is stated in docs/reference/algorithms.md.
@@ -21,7 +22,7 @@ namespace weir {
 
 enum class Algorithm : uint8_t {
   kTokenBucket,    // GCRA: continuous refill, burst on top
-  kLeakyBucket,    // the same law seen as a level that drains: a meter, it delays nothing
+  kLeakyBucket,    // the same law seen as a level that drains: a meter, or a queue that delays
   kFixedWindow,    // a counter per window
   kSlidingWindow,  // two counters, the older one weighted
   kMinGap,         // a least distance between two requests
@@ -51,6 +52,9 @@ struct QuotaSpec {
   CalendarPeriod period = CalendarPeriod::kMonth;
   std::string time_zone = "UTC";  // calendar only; a name of the system's zone database
   int64_t slices = 0;             // sliced window only: how many make up the window
+  // Leaky bucket only. 0: a meter, which delays nothing. Otherwise a queue: this many units start
+  // at once, and what is charged beyond them is told when to start, a unit every window/limit.
+  int64_t undelayed = 0;
 };
 
 class Quota {
@@ -71,6 +75,10 @@ class Quota {
 
   static Result<Quota> TokenBucket(int64_t limit, Duration window, int64_t burst = 0);
   static Result<Quota> LeakyBucket(int64_t limit, Duration window, int64_t burst = 0);
+  // A leaky bucket as a queue: `undelayed` units start at once, up to `burst` less these wait, and
+  // what would be one too many is denied. Decision::start_after says when to start.
+  static Result<Quota> Queue(int64_t limit, Duration window, int64_t burst = 0,
+                             int64_t undelayed = 1);
   static Result<Quota> FixedWindow(int64_t limit, Duration window,
                                    WindowStart start = WindowStart::kEpoch);
   static Result<Quota> SlidingWindow(int64_t limit, Duration window);
@@ -89,6 +97,13 @@ class Quota {
   [[nodiscard]] WindowStart start() const noexcept { return spec_.start; }
   [[nodiscard]] CalendarPeriod period() const noexcept { return spec_.period; }
   [[nodiscard]] uint32_t slices() const noexcept { return static_cast<uint32_t>(spec_.slices); }
+  // 0 unless the quota is a queue.
+  [[nodiscard]] uint32_t undelayed() const noexcept {
+    return static_cast<uint32_t>(spec_.undelayed);
+  }
+  // The longest that anything admitted waits: (burst - undelayed) * window / limit, rounded up; 0
+  // unless the quota is a queue.
+  [[nodiscard]] Duration longest_wait() const noexcept;
   [[nodiscard]] const std::string& time_zone() const noexcept { return spec_.time_zone; }
 
   // Text that Parse reads back to an equal quota.

@@ -44,10 +44,11 @@ bool EmissionIsExact(const Quota& quota, int shift) {
   return window % (static_cast<uint64_t>(quota.limit()) << std::max(-shift, 0)) == 0;
 }
 
-void SetBucket(Plan& plan, uint64_t emission) {
+void SetBucket(const Quota& quota, Plan& plan, uint64_t emission) {
   plan.emission = emission;
   plan.tolerance = emission * plan.burst;
   plan.debt_max = 2 * plan.tolerance;
+  plan.undelayed = emission * quota.undelayed();
   plan.per_emission = base::NarrowReciprocal(emission);
 }
 
@@ -74,7 +75,7 @@ Result<Plan> CompileWideBucket(const Quota& quota, Plan plan) {
                           std::to_string(nearest));
   }
   plan.shift = static_cast<int8_t>(shift);
-  SetBucket(plan, emission);
+  SetBucket(quota, plan, emission);
   plan.horizon_ns = WideTicks::ToNs(plan, plan.debt_max);
   const uint64_t wrap = uint64_t{1} << WideTicks::kPayloadBits;
   plan.wrap_ns = shift >= 0 ? wrap >> shift : base::SaturatingMul(wrap, uint64_t{1} << -shift);
@@ -83,7 +84,7 @@ Result<Plan> CompileWideBucket(const Quota& quota, Plan plan) {
 
 Plan CompileCompact(const Quota& quota, Plan plan) {
   const uint64_t window = WindowNs(quota);
-  SetBucket(plan, window / quota.limit() / CompactTicks::kTickNs);
+  SetBucket(quota, plan, window / quota.limit() / CompactTicks::kTickNs);
   plan.horizon_ns = CompactTicks::ToNs(plan, plan.debt_max);
   plan.wrap_ns = CompactTicks::kTickNs << CompactTicks::kPayloadBits;
   return plan;

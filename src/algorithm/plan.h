@@ -7,9 +7,9 @@
 // its tick and intervals are rounded up, so that rounding never raises the rate; a single request
 // may come up to a tick early.
 //
-// The policies beside this file (gcra.h, min_gap.h, fixed_window.h, sliding_window.h) are pure:
-// they turn (plan, state, cost, now) into (state, decision) and know no clock, lock, map or wire
-// type.
+// The policies beside this file (gcra.h, gcra_queue.h, min_gap.h, fixed_window.h, sliding_window.h)
+// are pure: they turn (plan, state, cost, now) into (state, decision) and know no clock, lock, map
+// or wire type.
 #pragma once
 
 #include <cstdint>
@@ -68,6 +68,9 @@ struct Plan {
   uint64_t changed_at_ns = 0;  // when this generation replaced the one before
   uint64_t horizon_ns = 0;     // no state differs from a fresh one for longer than this
   uint64_t wrap_ns = 0;        // time after which the state's clock repeats itself
+
+  // Queues, in ticks: the debt up to which everything starts at once. 0: not a queue.
+  uint64_t undelayed = 0;
 };
 
 // Whether 8-byte slots can hold this quota.

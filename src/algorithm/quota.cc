@@ -65,6 +65,10 @@ MaybeFault CheckForeignFields(const QuotaSpec& spec) {
     return fault(QuotaField::kSlices, "slices", std::to_string(spec.slices),
                  "the only value is 0 (slices belong to sliced-window)");
   }
+  if (spec.undelayed != 0 && spec.algorithm != Algorithm::kLeakyBucket) {
+    return fault(QuotaField::kUndelayed, "undelayed", std::to_string(spec.undelayed),
+                 "the only value is 0 (a queue is a leaky-bucket)");
+  }
   if (spec.algorithm == Algorithm::kCalendar) {
     if (spec.window != Duration::zero()) {
       return fault(QuotaField::kWindow, "window", FormatDuration(spec.window),
@@ -154,6 +158,19 @@ MaybeFault CheckBurst(const QuotaSpec& spec) {
   return std::nullopt;
 }
 
+MaybeFault CheckUndelayed(const QuotaSpec& spec) {
+  if (spec.undelayed < 0) {
+    return Fault{QuotaField::kUndelayed, TooSmall("undelayed", std::to_string(spec.undelayed),
+                                                  "1, or 0 for a meter that delays nothing")};
+  }
+  if (spec.undelayed > spec.burst) {
+    return Fault{QuotaField::kUndelayed,
+                 TooLarge("undelayed", std::to_string(spec.undelayed), std::to_string(spec.burst)) +
+                     ", the burst: no more are admitted at once"};
+  }
+  return std::nullopt;
+}
+
 // Fills in what defaults stand for and finds the first thing wrong.
 MaybeFault Check(QuotaSpec& spec) {
   if (MaybeFault fault = CheckEnumerators(spec)) {
@@ -194,6 +211,9 @@ MaybeFault Check(QuotaSpec& spec) {
     return fault;
   }
   if (MaybeFault fault = CheckBurst(spec)) {
+    return fault;
+  }
+  if (MaybeFault fault = CheckUndelayed(spec)) {
     return fault;
   }
   if (spec.algorithm == Algorithm::kCalendar) {
@@ -258,6 +278,17 @@ Result<Quota> Quota::LeakyBucket(int64_t limit, Duration window, int64_t burst) 
       {.algorithm = Algorithm::kLeakyBucket, .limit = limit, .window = window, .burst = burst});
 }
 
+Result<Quota> Quota::Queue(int64_t limit, Duration window, int64_t burst, int64_t undelayed) {
+  if (undelayed < 1) {
+    return Error::Invalid(TooSmall("undelayed", std::to_string(undelayed), "1"));
+  }
+  return Create({.algorithm = Algorithm::kLeakyBucket,
+                 .limit = limit,
+                 .window = window,
+                 .burst = burst,
+                 .undelayed = undelayed});
+}
+
 Result<Quota> Quota::FixedWindow(int64_t limit, Duration window, WindowStart start) {
   return Create(
       {.algorithm = Algorithm::kFixedWindow, .limit = limit, .window = window, .start = start});
@@ -287,6 +318,15 @@ Result<Quota> Quota::SlicedWindow(int64_t limit, Duration window, int64_t slices
       {.algorithm = Algorithm::kSlicedWindow, .limit = limit, .window = window, .slices = slices});
 }
 
+Duration Quota::longest_wait() const noexcept {
+  if (spec_.undelayed == 0) {
+    return Duration::zero();
+  }
+  const auto waiting = static_cast<uint64_t>(spec_.burst - spec_.undelayed);
+  return Duration(static_cast<int64_t>(base::MulDivCeil(
+      static_cast<uint64_t>(spec_.window.count()), waiting, static_cast<uint64_t>(spec_.limit))));
+}
+
 std::string Quota::ToString() const {
   return algorithm::FormatQuota(spec_);
 }
@@ -295,7 +335,8 @@ bool operator==(const Quota& a, const Quota& b) noexcept {
   return a.spec_.algorithm == b.spec_.algorithm && a.spec_.limit == b.spec_.limit &&
          a.spec_.window == b.spec_.window && a.spec_.burst == b.spec_.burst &&
          a.spec_.start == b.spec_.start && a.spec_.period == b.spec_.period &&
-         a.spec_.time_zone == b.spec_.time_zone && a.spec_.slices == b.spec_.slices;
+         a.spec_.time_zone == b.spec_.time_zone && a.spec_.slices == b.spec_.slices &&
+         a.spec_.undelayed == b.spec_.undelayed;
 }
 
 }  // namespace weir

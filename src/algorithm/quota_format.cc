@@ -63,13 +63,17 @@ std::string FormatQuota(const QuotaSpec& spec) {
     out += " burst " + std::to_string(spec.burst);
   }
   const bool is_implied = spec.algorithm == Algorithm::kSlidingWindow ||
-                          (spec.algorithm == Algorithm::kTokenBucket && has_burst);
+                          (spec.algorithm == Algorithm::kTokenBucket && has_burst) ||
+                          spec.undelayed != 0;
   if (!is_implied) {
     out += " ";
     out += ToString(spec.algorithm);
   }
   if (spec.algorithm == Algorithm::kSlicedWindow) {
     out += " slices " + std::to_string(spec.slices);
+  }
+  if (spec.undelayed != 0) {
+    out += spec.undelayed == 1 ? " queue" : " queue after " + std::to_string(spec.undelayed);
   }
   if (spec.start != WindowStart::kEpoch) {
     out += " from ";

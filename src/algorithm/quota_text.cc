@@ -45,7 +45,8 @@ constexpr WindowStart kStarts[] = {WindowStart::kEpoch, WindowStart::kFirstHit,
                                    WindowStart::kPerKey};
 
 constexpr std::string_view kWordsAllowed =
-    "allowed are \"burst <n>\", \"token-bucket\", \"leaky-bucket\", \"fixed-window\", "
+    "allowed are \"burst <n>\", \"token-bucket\", \"leaky-bucket\", \"queue [after <n>]\", "
+    "\"fixed-window\", "
     "\"sliding-window\", \"sliding-log\", \"sliced-window slices <k>\", \"calendar\", "
     "\"from <start>\" and \"in <time zone>\"";
 
@@ -142,6 +143,7 @@ class Parser {
   bool Option(Word word);
   bool Once(Word& place, Word word);
   bool Start(Word word);
+  bool Queue(Word word);
   bool Resolve();
   bool ResolveCalendar();
 
@@ -185,6 +187,7 @@ class Parser {
   Word from_;
   Word slices_;
   Word in_;
+  Word queue_;
 };
 
 // digits with single underscores between them. Saturates far above every limit.
@@ -440,6 +443,12 @@ bool Parser::Option(Word word) {
     out_.spec.time_zone = SameWord(value.text, "utc") ? "UTC" : std::string(value.text);
     return true;
   }
+  if (SameWord(word.text, "queue")) {
+    return Once(queue_, word) && Queue(word);
+  }
+  if (SameWord(word.text, "after")) {
+    return Fail(word.column, "\"after\" follows \"queue\", such as \"queue after 8\"");
+  }
   if (SameWord(word.text, "gap") || SameWord(word.text, "min-gap")) {
     return Fail(word.column,
                 Quoted(word.text) + " cannot follow a rate; a gap is a quota of its own: gap 2s");
@@ -447,8 +456,28 @@ bool Parser::Option(Word word) {
   suggestion.Consider("burst");
   suggestion.Consider("from");
   suggestion.Consider("slices");
+  suggestion.Consider("queue");
   return Fail(word.column, Quoted(word.text) + " is not known here;" + suggestion.Phrase() + " " +
                                std::string(kWordsAllowed));
+}
+
+// ["after" number], for those who start at once.
+bool Parser::Queue(Word word) {
+  out_.spec.undelayed = 1;
+  Place(QuotaField::kUndelayed, word.column);
+  SkipSpace();
+  const size_t back = at_;
+  if (!SameWord(TakeWord(Stop::kSpace).text, "after")) {
+    at_ = back;
+    return true;
+  }
+  SkipSpace();
+  const Word value = TakeWord(Stop::kSpace);
+  if (value.text.empty()) {
+    return Fail(value.column, "after: expected a number, such as 8, found the end");
+  }
+  Place(QuotaField::kUndelayed, value.column);
+  return Number(value, "after", out_.spec.undelayed);
 }
 
 bool Parser::Start(Word word) {
@@ -468,7 +497,7 @@ bool Parser::Start(Word word) {
 bool Parser::ResolveCalendar() {
   QuotaSpec& spec = out_.spec;
   const bool has_fixed_length = span_.unit->ns != 0;
-  for (const Word& word : {algorithm_, burst_, from_, slices_}) {
+  for (const Word& word : {algorithm_, burst_, from_, slices_, queue_}) {
     if (word.column == 0 || SameWord(word.text, "calendar")) {
       continue;
     }
@@ -499,8 +528,12 @@ bool Parser::Resolve() {
   if (span_.unit->ns == 0 || spec.algorithm == Algorithm::kCalendar) {
     return ResolveCalendar();
   }
-  if (algorithm_.column == 0 && burst_.column != 0) {
-    spec.algorithm = Algorithm::kTokenBucket;
+  if (algorithm_.column == 0 && (burst_.column != 0 || queue_.column != 0)) {
+    spec.algorithm = queue_.column != 0 ? Algorithm::kLeakyBucket : Algorithm::kTokenBucket;
+  }
+  if (queue_.column != 0 && spec.algorithm != Algorithm::kLeakyBucket) {
+    return Fail(queue_.column, "queue: not allowed for " + std::string(ToString(spec.algorithm)) +
+                                   "; only a leaky-bucket delays: leave out one of the two");
   }
   if (burst_.column != 0 && spec.algorithm != Algorithm::kTokenBucket &&
       spec.algorithm != Algorithm::kLeakyBucket) {

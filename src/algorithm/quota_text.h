@@ -35,8 +35,9 @@ enum class QuotaField : uint8_t {
   kPeriod,
   kTimeZone,
   kSlices,
+  kUndelayed,
 };
-inline constexpr size_t kQuotaFields = 8;
+inline constexpr size_t kQuotaFields = 9;
 
 struct ParsedQuota {
   QuotaSpec spec;

@@ -15,14 +15,18 @@ namespace weir {
 
 namespace {
 
+bool IsAlways(const Charge& charge) noexcept {
+  return charge.mode == ChargeMode::kCountAlways;
+}
+
 Decision Ask(const Charge& charge, Cost cost, ChargeMode mode, Timestamp now,
              Receipt* receipt = nullptr) noexcept {
   return charge.limiter->Check(
-      charge.key, CheckOptions{.cost = cost, .mode = mode, .now = now, .receipt = receipt});
-}
-
-bool IsAlways(const Charge& charge) noexcept {
-  return charge.mode == ChargeMode::kCountAlways;
+      charge.key, CheckOptions{.cost = cost,
+                               .mode = mode,
+                               .now = now,
+                               .receipt = receipt,
+                               .max_wait = IsAlways(charge) ? Duration::max() : charge.max_wait});
 }
 
 // Gives back what was taken. The receipts not yet given back are told what this one moved, as far
@@ -54,6 +58,7 @@ Verdict Judge(std::span<const Decision> decisions) noexcept {
   Verdict verdict;
   for (size_t i = 0; i < decisions.size(); ++i) {
     const Decision& decision = decisions[i];
+    verdict.start_after = std::max(verdict.start_after, decision.start_after());
     const Decision& leading = decisions[verdict.deciding];
     if (!decision.allowed()) {
       const bool first = verdict.allowed();
@@ -72,6 +77,9 @@ Verdict Judge(std::span<const Decision> decisions) noexcept {
                                         uint64_t{leading.remaining} * decision.limit) {
       verdict.deciding = i;
     }
+  }
+  if (!verdict.allowed()) {
+    verdict.start_after = Duration::zero();
   }
   return verdict;
 }

@@ -20,6 +20,10 @@ std::string_view Explain(Problem problem) noexcept {
     case Problem::kNowTooFar:
       return "now: further from the store's clock than max_skew (1 s unless set); pass a time "
              "from Limiter::Now(), or none";
+    case Problem::kMaxWaitTooShort:
+      return "max_wait: negative, or shorter than this cost would wait even on a fresh key; ask "
+             "for "
+             "fewer units, or allow a longer wait";
   }
   return "unknown problem";
 }

@@ -9,9 +9,14 @@ namespace weir {
 
 namespace {
 
-Decision NowTooFar(store::SharedState& shared, const store::Binding& binding) noexcept {
+Decision Refused(store::SharedState& shared, const store::Binding& binding,
+                 Problem problem) noexcept {
   shared.counters.Get().Add(&store::CounterCell::refusals, 1);
-  return store::Refused(Problem::kNowTooFar, binding.plan().burst);
+  return store::Refused(problem, binding.plan().burst);
+}
+
+Decision NowTooFar(store::SharedState& shared, const store::Binding& binding) noexcept {
+  return Refused(shared, binding, Problem::kNowTooFar);
 }
 
 }  // namespace
@@ -78,6 +83,12 @@ Decision Limiter::Check(std::string_view key, const CheckOptions& options) noexc
   store::SharedState& shared = state_->shared;
   store::Binding& binding = state_->current();
   uint64_t now_ns = 0;
+  if (options.max_wait < Duration::zero()) [[unlikely]] {
+    if (options.receipt != nullptr) {
+      *options.receipt = Receipt{};
+    }
+    return Refused(shared, binding, Problem::kMaxWaitTooShort);
+  }
   if (options.now.has_value()) {
     if (!shared.Admit(*options.now, now_ns)) [[unlikely]] {
       if (options.receipt != nullptr) {
@@ -88,9 +99,12 @@ Decision Limiter::Check(std::string_view key, const CheckOptions& options) noexc
   } else {
     now_ns = shared.ReadClock();
   }
+  const uint64_t max_wait_ns = options.max_wait == Duration::max()
+                                   ? store::Request::kAnyWait
+                                   : static_cast<uint64_t>(options.max_wait.count());
   Decision decision;
-  binding.ops.charge(binding, key, {options.cost.units, options.mode, options.receipt}, now_ns,
-                     decision);
+  binding.ops.charge(binding, key, {options.cost.units, options.mode, options.receipt, max_wait_ns},
+                     now_ns, decision);
   return decision;
 }
 

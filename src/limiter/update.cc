@@ -27,7 +27,9 @@ bool SameKind(const Plan& a, const Plan& b) {
   // periods.
   const bool own_periods =
       a.algorithm == Algorithm::kCalendar || a.algorithm == Algorithm::kSlicedWindow;
-  return same_algorithm && a.slot == b.slot && a.start == b.start &&
+  // And by whether it can tell anyone to wait.
+  const bool same_delay = (a.undelayed != 0) == (b.undelayed != 0);
+  return same_algorithm && same_delay && a.slot == b.slot && a.start == b.start &&
          (!own_periods || a.family == b.family);
 }
 

@@ -236,18 +236,14 @@ void RunGcraDocument(const json& document) {
   }
 }
 
-// Leaky bucket as a meter. nginx's burst n lets n wait behind the first, so it is our n + 1; the
-// delay is how far the level is ahead of one unit's place.
+// Leaky bucket as a queue. nginx's burst n lets n wait behind the first, so it is our n + 1.
 Quota LeakyOf(const json& test, int64_t burst) {
-  return *Quota::LeakyBucket(test.at("rate_per_s").get<int64_t>(), seconds(1), burst + 1);
+  return *Quota::Queue(test.at("rate_per_s").get<int64_t>(), seconds(1), burst + 1);
 }
 
 void RunLeakyCase(const json& test) {
   SCOPED_TRACE(test.value("id", ""));
   const Duration interval = Duration(seconds(1)) / test.at("rate_per_s").get<int64_t>();
-  const auto delay_of = [&](const Decision& decision) {
-    return std::max(Duration::zero(), decision.reset_after - interval);
-  };
   const json rejected = test.value("rejected_at_hit", json::object());
   for (const auto& [burst, hit] : rejected.items()) {
     Subject subject(LeakyOf(test, std::atoll(burst.substr(burst.rfind(' ') + 1).c_str())));
@@ -262,7 +258,7 @@ void RunLeakyCase(const json& test) {
     for (int i = std::atoi(test["do"].get<std::string>().c_str()); i > 0; --i) {
       const Decision decision = subject.limiter->Check("key");
       EXPECT_TRUE(decision.allowed());
-      subject.clock.Advance(delay_of(decision));
+      subject.clock.Advance(decision.start_after());
     }
     const double elapsed = std::chrono::duration<double>(subject.clock.WallNow() - Noon()).count();
     EXPECT_GE(elapsed, test["expect_elapsed_s"][0].get<double>());
@@ -286,13 +282,13 @@ void RunLeakyCase(const json& test) {
           std::chrono::duration<double>(op["delay_s"].get<double>()));
       // Their uncommit leaves the first hit's place taken; ours takes back all of it.
       if (undone) {
-        EXPECT_LE(delay_of(decision), delay);
+        EXPECT_LE(decision.start_after(), delay);
       } else {
-        EXPECT_EQ(delay_of(decision), delay);
+        EXPECT_EQ(decision.start_after(), delay);
       }
     }
     if (Has(op, "excess")) {
-      EXPECT_EQ(delay_of(decision) / interval, op["excess"].get<int64_t>());
+      EXPECT_EQ(decision.start_after() / interval, op["excess"].get<int64_t>());
     }
     if (undone) {
       EXPECT_EQ(subject.limiter->GiveBack(receipt), 1U);

@@ -12,6 +12,12 @@
 
 namespace weir::store {
 
+// Whether what it admits may have to wait.
+template <class Algo>
+concept Delays = requires(const algorithm::Plan& plan, typename Algo::State state) {
+  Algo::StartNs(plan, state);
+};
+
 template <class Algo>
 struct Answer {
   using Plan = algorithm::Plan;
@@ -33,7 +39,11 @@ struct Answer {
 
   [[gnu::always_inline]] static void EndAllowed(const Plan& plan, const State& state,
                                                 const Now& now, Decision& out) noexcept {
-    out.retry_after = Duration::zero();
+    if constexpr (Delays<Algo>) {
+      out.retry_after = algorithm::ToDuration(Algo::StartNs(plan, state));
+    } else {
+      out.retry_after = Duration::zero();
+    }
     Describe(plan, state, now, out);
     Label(Outcome::kAllowed, out);
   }
@@ -66,8 +76,16 @@ struct Answer {
   static bool Apply(const Plan& plan, State& state, const Now& now, const Request& request,
                     Decision& out) noexcept {
     const uint64_t cost = request.cost;
+    if constexpr (Delays<Algo>) {
+      if (request.max_wait_ns != Request::kAnyWait && request.mode != ChargeMode::kCountAlways) {
+        return ApplyWithin(plan, state, now, request, out);
+      }
+    }
     if (cost == 0) [[unlikely]] {
       Allow(plan, state, now, 0, out);
+      if constexpr (Delays<Algo>) {
+        out.retry_after = Duration::zero();  // what takes nothing waits for nothing
+      }
       return false;
     }
     if (request.mode == ChargeMode::kAdmit) {
@@ -140,6 +158,21 @@ struct Answer {
     out.basis = Basis::kStore;
     out.problem = Problem::kNone;
     out.spare = 0;  // the last byte of a word that is then written at once
+  }
+
+  static bool ApplyWithin(const Plan& plan, State& state, const Now& now, const Request& request,
+                          Decision& out) noexcept {
+    const Plan within = Algo::Within(plan, request.max_wait_ns);
+    const bool bounded = request.mode != ChargeMode::kUpTo;
+    if (bounded && !Algo::Possible(within, request.cost)) {
+      Begin(plan.burst, 0, out);
+      out.retry_after = Duration::zero();
+      Describe(within, state, now, out);
+      Label(Outcome::kRefused, out);
+      out.problem = Problem::kMaxWaitTooShort;
+      return false;
+    }
+    return Apply(within, state, now, Request{.cost = request.cost, .mode = request.mode}, out);
   }
 
   static uint32_t Saturated(uint64_t units) noexcept {

@@ -26,6 +26,9 @@ struct Request {
   uint64_t cost = 1;
   ChargeMode mode = ChargeMode::kAdmit;
   Receipt* receipt = nullptr;
+  uint64_t max_wait_ns = kAnyWait;  // queues only
+
+  static constexpr uint64_t kAnyWait = ~uint64_t{0};
 };
 
 // The decision code for one layout, algorithm and instruction set. Times in nanoseconds are since

@@ -250,7 +250,7 @@ struct Engine {
     const Plan& plan = binding.plan();
     if (store.options.overflow == OverflowPolicy::kShared && &table != binding.spill) {
       constexpr uint64_t kSharedStates = 64;
-      const Request shared{request.cost, request.mode, nullptr};
+      const Request shared{request.cost, request.mode, nullptr, request.max_wait_ns};
       const uint64_t bucket = base::SaltFor(key_hash % kSharedStates);
       DecideScalar(binding, *binding.spill, bucket, 0, now_ns, shared, out);
       if (out.basis == Basis::kStore) {

@@ -7,6 +7,7 @@
 
 #include "algorithm/fixed_window.h"
 #include "algorithm/gcra.h"
+#include "algorithm/gcra_queue.h"
 #include "algorithm/min_gap.h"
 #include "algorithm/sliding_window.h"
 #include "store/memory/engine.h"

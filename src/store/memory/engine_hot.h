@@ -300,7 +300,9 @@ struct Hot {
     const uint64_t key_hash = base::HashKey(key, store.secret);
     Cold::DecideScalar(binding, *binding.table, key_hash, Cold::PhaseFor(binding, key), now_ns,
                        request, out);
-    if (request.mode != ChargeMode::kDryRun) {
+    if (out.outcome == Outcome::kRefused) [[unlikely]] {
+      store.counters.Get().Add(&CounterCell::refusals, 1);
+    } else if (request.mode != ChargeMode::kDryRun) {
       Tally(binding, out);
     }
   }
@@ -417,6 +419,11 @@ const EngineOps& Ops(const algorithm::Plan& plan) noexcept {
   using algorithm::CompactTicks;
   using algorithm::WideTicks;
   const bool gap = plan.algorithm == Algorithm::kMinGap;
+  if (plan.undelayed != 0) {
+    return plan.slot == algorithm::SlotKind::kCompact
+               ? Hot<CompactLayout, algorithm::GcraQueue<CompactTicks>>::kOps
+               : Hot<WideLayout, algorithm::GcraQueue<WideTicks>>::kOps;
+  }
   if (plan.slot == algorithm::SlotKind::kCompact) {
     return gap ? Hot<CompactLayout, algorithm::MinGap<CompactTicks>>::kOps
                : Hot<CompactLayout, algorithm::Gcra<CompactTicks>>::kOps;
