@@ -68,6 +68,11 @@ class Decision {
     this.basis = native.bases[answer.getUint8(29)];
     this.problem = native.problems[answer.getUint8(30)];
   }
+
+  // How long to wait before starting; 0 unless the quota is a queue.
+  get startAfterMs() {
+    return this.allowed ? this.retryAfterMs : 0;
+  }
 }
 
 // Memory of a fixed size for several limiters: new Store({budgetBytes: 16 << 20}).

@@ -23,6 +23,14 @@ test('what exceeds the burst is denied', () => {
   assert.ok(limiter.check('été').allowed);
 });
 
+test('a queue says when to start', () => {
+  const limiter = new Limiter('1/h burst 2 queue', small);
+  assert.equal(limiter.check('k').startAfterMs, 0);
+  const second = limiter.check('k').startAfterMs;
+  assert.ok(second > 3590e3 && second <= 3600e3);
+  assert.equal(limiter.check('k').startAfterMs, 0);
+});
+
 test('a string and its bytes are the same key, short or long', () => {
   const limiter = new Limiter('1/h burst 1', small);
   for (const key of ['k', 'é'.repeat(125), 'é'.repeat(126), 'é'.repeat(127), 'x'.repeat(65535)]) {

@@ -48,6 +48,8 @@ class Decision(ctypes.Structure):
     basis = property(lambda self: _library.weir_basis_name(self._basis).decode())
     problem = property(lambda self: _library.weir_problem_name(self._problem).decode())
     retry_after = property(lambda self: self.retry_after_ns / 1e9, doc="seconds")
+    start_after = property(lambda self: self.retry_after if self.allowed else 0.0,
+                           doc="seconds to wait before starting; 0 unless the quota is a queue")
 
 
 class Receipt(ctypes.Structure):

@@ -75,9 +75,10 @@ enum weir_problem {
   WEIR_PROBLEM_COST_ABOVE_BURST = 1,  // more than the quota admits at once on a fresh key
   WEIR_PROBLEM_COST_TOO_LARGE = 2,    // above 2^32; a negative number arrives as such
   WEIR_PROBLEM_KEY_EMPTY = 3,
-  WEIR_PROBLEM_KEY_TOO_LONG = 4,  // above 65535 bytes
-  WEIR_PROBLEM_KEY_HAS_NUL = 5,   // unless the store takes WEIR_KEYS_BINARY
-  WEIR_PROBLEM_NOW_TOO_FAR = 6    // now_ns is further from the store's clock than max_skew_ns
+  WEIR_PROBLEM_KEY_TOO_LONG = 4,       // above 65535 bytes
+  WEIR_PROBLEM_KEY_HAS_NUL = 5,        // unless the store takes WEIR_KEYS_BINARY
+  WEIR_PROBLEM_NOW_TOO_FAR = 6,        // now_ns is further from the store's clock than max_skew_ns
+  WEIR_PROBLEM_MAX_WAIT_TOO_SHORT = 7  // even on a fresh key it would wait longer than max_wait_ns
 };
 
 // What a decision rests on.
@@ -125,7 +126,9 @@ typedef struct weir_store_options {
 } weir_store_options;
 
 typedef struct weir_decision {
-  int64_t retry_after_ns;  // denied: waiting this long, alone, is enough
+  // Denied: waiting this long, alone, is enough. Allowed: how long to wait before starting, which
+  // is 0 unless the quota is a queue ("10/s burst 21 queue").
+  int64_t retry_after_ns;
   int64_t reset_after_ns;  // until the key is as good as new
   uint32_t limit;          // the most units at once on a fresh key
   uint32_t remaining;      // units that would still be admitted now
@@ -220,6 +223,11 @@ WEIR_API int weir_charge(weir_limiter* limiter, const char* key, size_t key_leng
 WEIR_API int weir_charge_at(weir_limiter* limiter, const char* key, size_t key_length,
                             uint64_t cost, int mode, int64_t now_ns, weir_receipt* receipt,
                             weir_decision* decision);
+// For queues: what could not start within max_wait_ns is denied at once, and charges nothing.
+// Whoever stops waiting gives the receipt back.
+WEIR_API int weir_charge_within(weir_limiter* limiter, const char* key, size_t key_length,
+                                uint64_t cost, int mode, int64_t max_wait_ns, weir_receipt* receipt,
+                                weir_decision* decision);
 // Takes what fits of `most`, perhaps nothing: decision->charged says how much.
 WEIR_API int weir_take_up_to(weir_limiter* limiter, const char* key, size_t key_length,
                              uint64_t most, weir_decision* decision);

@@ -79,7 +79,8 @@ Timestamp At(int64_t now_ns) noexcept {
 }
 
 int Charge(weir_limiter* limiter, std::string_view key, uint64_t cost, int mode,
-           std::optional<Timestamp> now, weir_receipt* receipt, weir_decision* decision) noexcept {
+           std::optional<Timestamp> now, Duration max_wait, weir_receipt* receipt,
+           weir_decision* decision) noexcept {
   if (receipt != nullptr) {
     *receipt = weir_receipt{};
   }
@@ -97,7 +98,8 @@ int Charge(weir_limiter* limiter, std::string_view key, uint64_t cost, int mode,
       limiter->limiter.Check(key, CheckOptions{.cost = cost,
                                                .mode = static_cast<ChargeMode>(mode),
                                                .now = now,
-                                               .receipt = receipt != nullptr ? &paid : nullptr});
+                                               .receipt = receipt != nullptr ? &paid : nullptr,
+                                               .max_wait = max_wait});
   if (receipt != nullptr) {
     *receipt = std::bit_cast<weir_receipt>(paid);
   }
@@ -179,13 +181,28 @@ int weir_check_many(weir_limiter* limiter, const weir_key* keys, size_t count, u
 
 int weir_charge(weir_limiter* limiter, const char* key, size_t key_length, uint64_t cost, int mode,
                 weir_receipt* receipt, weir_decision* decision) {
-  return c_api::Charge(limiter, {key, key_length}, cost, mode, std::nullopt, receipt, decision);
+  return c_api::Charge(limiter, {key, key_length}, cost, mode, std::nullopt, weir::Duration::max(),
+                       receipt, decision);
 }
 
 int weir_charge_at(weir_limiter* limiter, const char* key, size_t key_length, uint64_t cost,
                    int mode, int64_t now_ns, weir_receipt* receipt, weir_decision* decision) {
-  return c_api::Charge(limiter, {key, key_length}, cost, mode, c_api::At(now_ns), receipt,
-                       decision);
+  return c_api::Charge(limiter, {key, key_length}, cost, mode, c_api::At(now_ns),
+                       weir::Duration::max(), receipt, decision);
+}
+
+int weir_charge_within(weir_limiter* limiter, const char* key, size_t key_length, uint64_t cost,
+                       int mode, int64_t max_wait_ns, weir_receipt* receipt,
+                       weir_decision* decision) {
+  if (max_wait_ns < 0) {
+    if (receipt != nullptr) {
+      *receipt = weir_receipt{};
+    }
+    return c_api::AnswerFailure(
+        c_api::Fail(WEIR_INVALID_ARGUMENT, "max_wait_ns: negative; the least is 0"), decision);
+  }
+  return c_api::Charge(limiter, {key, key_length}, cost, mode, std::nullopt,
+                       weir::Duration(max_wait_ns), receipt, decision);
 }
 
 int weir_take_up_to(weir_limiter* limiter, const char* key, size_t key_length, uint64_t most,

@@ -17,9 +17,9 @@ constexpr const char* kStatusNames[] = {
     "ok", "invalid_argument", "unavailable", "deadline_exceeded", "overloaded", "internal"};
 constexpr const char* kOutcomeNames[] = {"allowed", "denied", "refused"};
 constexpr const char* kBasisNames[] = {"store", "overflow", "open", "closed"};
-constexpr const char* kProblemNames[] = {"none",       "cost_above_burst", "cost_too_large",
-                                         "key_empty",  "key_too_long",     "key_has_nul",
-                                         "now_too_far"};
+constexpr const char* kProblemNames[] = {"none",        "cost_above_burst",  "cost_too_large",
+                                         "key_empty",   "key_too_long",      "key_has_nul",
+                                         "now_too_far", "max_wait_too_short"};
 constexpr const char* kProblemTexts[] = {
     "no problem",
     "cost: more than the quota's burst, so it can never fit; ask for at most decision.limit units "
@@ -30,6 +30,8 @@ constexpr const char* kProblemTexts[] = {
     "key: contains a NUL byte; use text without it, or a store with WEIR_KEYS_BINARY",
     "now_ns: further from the store's clock than max_skew_ns (1 s unless set); pass a time from "
     "weir_now",
+    "max_wait_ns: shorter than this cost would wait even on a fresh key; ask for fewer units, or "
+    "allow a longer wait",
 };
 
 using weir::Basis;
@@ -49,6 +51,7 @@ static_assert(WEIR_PROBLEM_KEY_EMPTY == static_cast<int>(Problem::kKeyEmpty));
 static_assert(WEIR_PROBLEM_KEY_TOO_LONG == static_cast<int>(Problem::kKeyTooLong));
 static_assert(WEIR_PROBLEM_KEY_HAS_NUL == static_cast<int>(Problem::kKeyHasNul));
 static_assert(WEIR_PROBLEM_NOW_TOO_FAR == static_cast<int>(Problem::kNowTooFar));
+static_assert(WEIR_PROBLEM_MAX_WAIT_TOO_SHORT == static_cast<int>(Problem::kMaxWaitTooShort));
 
 }  // namespace
 

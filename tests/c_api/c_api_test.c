@@ -56,7 +56,9 @@ static void test_names(void) {
   EXPECT(strcmp(weir_outcome_name(3), "unknown") == 0);
   EXPECT(strcmp(weir_outcome_name(-1), "unknown") == 0);
   EXPECT(strcmp(weir_problem_name(WEIR_PROBLEM_NOW_TOO_FAR), "now_too_far") == 0);
-  EXPECT(strcmp(weir_problem_name(7), "unknown") == 0);
+  EXPECT(strcmp(weir_problem_name(WEIR_PROBLEM_MAX_WAIT_TOO_SHORT), "max_wait_too_short") == 0);
+  EXPECT(strstr(weir_problem_text(WEIR_PROBLEM_MAX_WAIT_TOO_SHORT), "max_wait_ns:") != NULL);
+  EXPECT(strcmp(weir_problem_name(8), "unknown") == 0);
   EXPECT(strncmp(weir_problem_text(WEIR_PROBLEM_KEY_EMPTY), "key:", 4) == 0);
   EXPECT(strcmp(weir_basis_name(WEIR_BASIS_CLOSED), "closed") == 0);
   EXPECT(strcmp(weir_basis_name(4), "unknown") == 0);
@@ -280,6 +282,31 @@ static void test_time(void) {
   weir_limiter_free(limiter);
 }
 
+static void test_queue(void) {
+  weir_limiter* limiter = make("1/min burst 4 queue");
+  weir_decision decision;
+  weir_receipt receipts[3];
+  for (int i = 0; i < 3; ++i) {
+    EXPECT(weir_charge(limiter, "k", 1, 1, WEIR_ADMIT, &receipts[i], &decision) == 1);
+    // The clock runs meanwhile.
+    EXPECT(decision.retry_after_ns <= i * 60 * kSecond);
+    EXPECT(decision.retry_after_ns > i * 60 * kSecond - 10 * kSecond);
+  }
+  EXPECT(weir_charge_within(limiter, "k", 1, 1, WEIR_ADMIT, 60 * kSecond, &receipts[0],
+                            &decision) == 0);
+  EXPECT(decision.outcome == WEIR_DENIED && decision.charged == 0);
+  EXPECT(decision.retry_after_ns > 100 * kSecond && decision.retry_after_ns <= 120 * kSecond);
+  EXPECT(weir_give_back(limiter, &receipts[2]) == 1);
+  EXPECT(weir_charge_within(limiter, "k", 1, 1, WEIR_ADMIT, 120 * kSecond, NULL, &decision) == 1);
+  EXPECT(weir_charge_within(limiter, "k", 1, 3, WEIR_ADMIT, 60 * kSecond, NULL, &decision) == 0);
+  EXPECT(decision.problem == WEIR_PROBLEM_MAX_WAIT_TOO_SHORT);
+  EXPECT_INVALID(weir_charge_within(limiter, "k", 1, 1, WEIR_ADMIT, -1, &receipts[0], &decision),
+                 "max_wait_ns:");
+  EXPECT(decision.allowed == 0 && weir_give_back(limiter, &receipts[0]) == 0);
+  EXPECT_INVALID(weir_charge_within(NULL, "k", 1, 1, WEIR_ADMIT, 0, NULL, NULL), "limiter:");
+  weir_limiter_free(limiter);
+}
+
 static void test_many(void) {
   weir_limiter* limiter = make("2/h burst 2");
   enum { kCount = 150 };  // More than two pieces of 64.
@@ -388,6 +415,7 @@ int main(void) {
   test_limiter();
   test_check();
   test_time();
+  test_queue();
   test_many();
   test_charge();
   test_threads();

@@ -30,6 +30,12 @@ class PythonTest(unittest.TestCase):
         self.assertTrue(1790 < decision.retry_after <= 1800)
         self.assertTrue(limiter.check("\u00e9t\u00e9").allowed)
 
+    def test_says_when_to_start(self):
+        limiter = weir.Limiter("1/h burst 2 queue", **SMALL)
+        starts = [limiter.check("k").start_after for _ in range(3)]
+        self.assertEqual((starts[0], starts[2]), (0, 0))  # the third is denied
+        self.assertTrue(3590 < starts[1] <= 3600)
+
     def test_refuses_questions_without_an_answer(self):
         limiter = weir.Limiter("2/h burst 2", **SMALL)
         for key, cost, problem in (("", 1, "key_empty"), ("a\0b", 1, "key_has_nul"),
