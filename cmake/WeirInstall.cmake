@@ -2,7 +2,7 @@
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/weir")
-install(TARGETS weir EXPORT weirTargets FILE_SET HEADERS)
+install(TARGETS weir EXPORT weirTargets FILE_SET HEADERS FILE_SET asio)
 if(WEIR_BUILD_C_LIBRARY)
   install(TARGETS weir_c EXPORT weirTargets)
 endif()

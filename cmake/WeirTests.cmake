@@ -65,6 +65,7 @@ macro(weir_prepare_tests)
   else()
     set(WEIR_RUN_BINDINGS TRUE)
   endif()
+  weir_header(TARGET weir_boost_asio HEADER boost/asio.hpp PACKAGE libboost1.81-dev LINKS boost)
   add_library(weir_gtest INTERFACE)
   if(CMAKE_CROSSCOMPILING)
     # The installed GoogleTest is for this machine, so it is built from Debian's source package.

@@ -58,6 +58,14 @@ read -ra flags <<<"$(pkg-config --cflags --libs weir)"
 "${CXX:-c++}" -std=c++20 "$here/outside/main.cc" -o "$scratch/plain" "${flags[@]}"
 expect pkg-config "$scratch/plain"
 
+# weir/asio.h is for those who have Boost; nobody else needs it.
+if printf '#include <boost/asio.hpp>' | "${CXX:-c++}" -E -x c++ - >/dev/null 2>&1; then
+  read -ra flags <<<"$(pkg-config --cflags weir)"
+  printf '#include "weir/asio.h"' | quietly "${CXX:-c++}" -std=c++20 -fsyntax-only "${flags[@]}" \
+    -x c++ -
+  printf 'weir/asio.h: compiles\n'
+fi
+
 # The same from C, whose users get the shared library.
 read -ra flags <<<"$(pkg-config --cflags --libs weir-c)"
 "${CC:-cc}" -std=c99 "$here/outside/main.c" -o "$scratch/plain_c" "${flags[@]}" \
