@@ -100,6 +100,13 @@ std::string Offered(const Tour& tour) {
   return "recorded over " + span;
 }
 
+std::string Waited(const Contender& contender, const Score& score) {
+  if (!contender.Delays())
+    return "";
+  return "waits: mean " + FormatAbout(score.waits.mean) + ", p99 " + FormatAbout(score.waits.p99) +
+         ", longest " + FormatAbout(score.waits.longest);
+}
+
 std::string Remark(const Tour& tour, const Stage& stage) {
   const auto& scores = stage.scores;
   if (scores.empty() || stage.offered == 0)

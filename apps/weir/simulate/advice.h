@@ -9,6 +9,9 @@
 
 namespace weir::simulate {
 
+// "waits: mean 1.5 s, p99 9.9 s, longest 10 s"; empty unless the contender delays.
+[[nodiscard]] std::string Waited(const Contender& contender, const Score& score);
+
 struct Advice {
   std::string goal;      // what somebody may want
   size_t contender = 0;  // who did best at it, an index into TourPlan::contenders

@@ -29,6 +29,10 @@ Result<Quota> MakeLeaky(const Limit& limit, int64_t burst) {
   return Quota::LeakyBucket(limit.limit, limit.window, burst);
 }
 
+Result<Quota> MakeQueue(const Limit& limit, int64_t burst) {
+  return Quota::Queue(limit.limit, limit.window, burst);
+}
+
 Result<Quota> MakeGap(const Limit& limit, int64_t /*burst*/) {
   // Rounded up, so that no window holds more than the limit.
   return Quota::MinGap(Duration((limit.window.count() + limit.limit - 1) / limit.limit));
@@ -57,6 +61,11 @@ uint64_t OneLimit(const BoundInput& in) {
   return in.limit;
 }
 
+// Units start one after the other, but a request starts with all of its own.
+uint64_t LimitAndCost(const BoundInput& in) {
+  return in.limit + in.largest_cost - 1;
+}
+
 uint64_t TwoLimits(const BoundInput& in) {
   return 2 * in.limit;
 }
@@ -80,6 +89,8 @@ constexpr std::array kKinds = {
              "B at once, then L per W", true, true, MakeToken, "B+L-1", BurstAndLimit},
     KindInfo{"leaky-bucket", "a level that drains evenly; the same decisions as token-bucket",
              "as token-bucket", true, true, MakeLeaky, "B+L-1", BurstAndLimit},
+    KindInfo{"queue", "a leaky bucket that delays: a start every W/L; up to a burst waits",
+             "starts W/L apart", true, true, MakeQueue, "L+cost-1", LimitAndCost},
     KindInfo{"fixed-window", "a counter, back to zero when the clock's window turns",
              "L per clock window", false, true, MakeFixed<WindowStart::kEpoch>, "2L", TwoLimits},
     KindInfo{"first-hit", "a fixed window that a key's first request opens",
@@ -183,14 +194,19 @@ uint64_t Contender::WorstPossible(uint64_t largest_cost) const noexcept {
   return kind_->worst({static_cast<uint64_t>(limit_.limit), quota_.burst(), largest_cost});
 }
 
-Result<Decisions> Contender::Decide(const Workload& workload) const {
+Result<Decisions> Contender::Decide(const Workload& workload, std::vector<Duration>* waits) const {
   // One window after the epoch: an edge, and a time that no state can take for "never".
   ManualClock clock;
   clock.Advance(limit_.window);
   const Timestamp start = clock.Now();
   // Half as much again as a key takes, so that none has to share a state.
   const size_t bytes = std::max(kSlotBytes, decibytes_ * 3 / 20);
-  auto limiter = Limiter::Create(quota_, StoreFor(workload.keys.size() + 1, bytes, clock));
+  MemoryOptions options = StoreFor(workload.keys.size() + 1, bytes, clock);
+  // Starts are exactly W/L apart. In 8-byte slots they may be a microsecond closer together, and a
+  // window that ends with one would hold one more.
+  if (Delays())
+    options.wide_percent = 100;
+  auto limiter = Limiter::Create(quota_, options);
   if (!limiter)
     return limiter.error();
 
@@ -206,6 +222,8 @@ Result<Decisions> Contender::Decide(const Workload& workload) const {
     if (decision.basis != Basis::kStore)
       return Error{ErrorCode::kInternal, "the simulated store is too small for these keys"};
     decisions.push_back(decision.allowed() ? 1 : 0);
+    if (waits != nullptr)
+      waits->push_back(decision.start_after());
   }
   return decisions;
 }

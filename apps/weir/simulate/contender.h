@@ -70,8 +70,13 @@ class Contender {
   // The most it admits in any window (t - W, t], whatever the traffic.
   [[nodiscard]] uint64_t WorstPossible(uint64_t largest_cost = 1) const noexcept;
 
-  // Decides all requests in order. Time 0 is an edge of epoch-aligned windows.
-  [[nodiscard]] Result<Decisions> Decide(const Workload& workload) const;
+  // Whether it delays what it admits.
+  [[nodiscard]] bool Delays() const noexcept { return quota_.undelayed() != 0; }
+
+  // Decides all requests in order. Time 0 is an edge of epoch-aligned windows. `waits`, if given,
+  // is filled with how long each has to wait before it starts.
+  [[nodiscard]] Result<Decisions> Decide(const Workload& workload,
+                                         std::vector<Duration>* waits = nullptr) const;
 
  private:
   Contender(const KindInfo& kind, const Limit& limit, Quota quota, uint64_t decibytes);

@@ -107,6 +107,11 @@ void WriteScore(JsonWriter& json, const Tour& tour, const Contender& contender,
   json.Field("false_deny", score.wrong.false_deny);
   json.Field("differ", score.differ);
   json.Ratio("bytes_per_key", contender.DecibytesPerKey(), 10);
+  if (contender.Delays()) {
+    json.Field("wait_mean_ns", Ns(score.waits.mean));
+    json.Field("wait_p99_ns", Ns(score.waits.p99));
+    json.Field("wait_longest_ns", Ns(score.waits.longest));
+  }
   json.Numbers("admitted_over_time", score.admitted_bins);
   json.Numbers("window_over_time", score.window_bins);
   json.Close('}');

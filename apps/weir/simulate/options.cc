@@ -88,7 +88,7 @@ Result<Contender> ParseContender(const std::string& text, const Limit& limit, in
   if (colon < text.size()) {
     if (!kind->takes_burst) {
       return Error::Invalid("--algorithm: " + std::string(kind->name) +
-                            " takes no burst; token-bucket and leaky-bucket do");
+                            " takes no burst; token-bucket, leaky-bucket and queue do");
     }
     auto own = ParseBurst("--algorithm", std::string_view(text).substr(colon + 1));
     if (!own)

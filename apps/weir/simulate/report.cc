@@ -140,6 +140,8 @@ class Writer {
     Line(Tint(Ink::kDim, PadRight(contender.Setting(), kName)) + bars[1] + gap +
          PadLeft(std::to_string(score.denied), kCount) + gap +
          std::to_string(score.wrong.false_allow) + " / " + std::to_string(score.wrong.false_deny));
+    if (contender.Delays())
+      Line(PadRight("", kName) + Tint(Ink::kDim, Waited(contender, score)));
   }
 
   void Together() {

@@ -71,6 +71,50 @@ Score Judge(const Workload& workload, std::span<const uint8_t> decisions, Durati
   return score;
 }
 
+Score JudgeStarts(const Workload& workload, std::span<const uint8_t> decisions,
+                  std::span<const Duration> waits, Duration window, uint64_t limit,
+                  const Bins& bins) {
+  std::vector<size_t> order(decisions.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto start_of = [&](size_t i) { return workload.requests[i].at + waits[i]; };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return start_of(a) < start_of(b); });
+  Workload started;
+  started.keys = workload.keys;
+  Decisions decided;
+  for (const size_t i : order) {
+    started.requests.push_back(workload.requests[i]);
+    started.requests.back().at = start_of(i);
+    decided.push_back(decisions[i]);
+  }
+  Score score = Judge(started, decided, window, limit, bins);
+  score.admitted_bins = Judge(workload, decisions, window, limit, bins).admitted_bins;
+  score.waits = MeasureWaits(decisions, waits);
+  return score;
+}
+
+Waits MeasureWaits(std::span<const uint8_t> decisions, std::span<const Duration> waits) {
+  std::vector<Duration> sorted;
+  for (size_t i = 0; i < decisions.size(); ++i) {
+    if (decisions[i] != 0)
+      sorted.push_back(waits[i]);
+  }
+  if (sorted.empty())
+    return {};
+  std::sort(sorted.begin(), sorted.end());
+  // Whole counts and remainders apart: a million waits of years do not fit into 64 bits.
+  const auto count = static_cast<int64_t>(sorted.size());
+  Duration mean{};
+  int64_t rest = 0;
+  for (const Duration wait : sorted) {
+    mean += wait / count;
+    rest += wait.count() % count;
+    mean += Duration(rest / count);
+    rest %= count;
+  }
+  return {mean, sorted[(sorted.size() - 1) * 99 / 100], sorted.back()};
+}
+
 Decisions DecideExactly(const Workload& workload, Duration window, uint64_t limit) {
   Decisions decisions;
   decisions.reserve(workload.requests.size());

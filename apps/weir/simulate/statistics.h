@@ -44,6 +44,13 @@ struct WrongDecisions {
   uint64_t false_deny = 0;   // denied although the last window had room
 };
 
+// How long those who were admitted had to wait before they started.
+struct Waits {
+  Duration mean{};
+  Duration p99{};  // a hundredth waited longer
+  Duration longest{};
+};
+
 // Time is cut into equal parts for the pictures.
 struct Bins {
   Duration duration{};
@@ -60,6 +67,7 @@ struct Score {
   uint64_t worst_window = 0;  // the most units of one key in any window (t - W, t]
   WrongDecisions wrong;
   uint64_t differ = 0;  // decisions unlike those of an exact log that decides by itself
+  Waits waits;
   std::vector<uint64_t> admitted_bins;
   // The fullest window of any key that was asked about in each part.
   std::vector<uint64_t> window_bins;
@@ -71,6 +79,16 @@ struct Score {
 // REQUIRES: as many decisions as requests.
 [[nodiscard]] Score Judge(const Workload& workload, std::span<const uint8_t> decisions,
                           Duration window, uint64_t limit, const Bins& bins);
+
+// The same for an algorithm that delays: what it admitted counts when it starts, except in
+// admitted_bins, which stand beside what was offered.
+// REQUIRES: as many waits as requests; per key, starts in order of arrival.
+[[nodiscard]] Score JudgeStarts(const Workload& workload, std::span<const uint8_t> decisions,
+                                std::span<const Duration> waits, Duration window, uint64_t limit,
+                                const Bins& bins);
+
+[[nodiscard]] Waits MeasureWaits(std::span<const uint8_t> decisions,
+                                 std::span<const Duration> waits);
 
 // What an exact sliding log admits of the workload if it is the one that decides.
 [[nodiscard]] Decisions DecideExactly(const Workload& workload, Duration window, uint64_t limit);

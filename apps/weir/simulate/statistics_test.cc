@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "weir/quota.h"
+
 #include "apps/weir/simulate/traffic.h"
 
 namespace weir::simulate {
@@ -168,6 +170,37 @@ TEST(Histogram, CoversWindowsOfYears) {
   const Duration years = std::chrono::hours(24 * 365 * 40);
   const Workload workload = OneKey({Duration(0), years / 2, years - Duration(1)});
   EXPECT_EQ(Histogram(workload.requests, {years, 4}), (std::vector<uint64_t>{1, 0, 1, 1}));
+}
+
+TEST(MeasureWaits, LooksAtWhatWasAdmittedOnly) {
+  std::vector<Duration> waits;
+  Decisions decisions;
+  for (int i = 1; i <= 200; ++i) {
+    waits.emplace_back(i);
+    decisions.push_back(i <= 101 ? 1 : 0);
+  }
+  const Waits measured = MeasureWaits(decisions, waits);
+  EXPECT_EQ(measured.mean, Duration(51));
+  EXPECT_EQ(measured.p99, Duration(100));
+  EXPECT_EQ(measured.longest, Duration(101));
+  EXPECT_EQ(MeasureWaits({}, {}).longest, Duration::zero());
+  const std::vector<Duration> years(1000, Quota::kMaxHorizon);
+  EXPECT_EQ(MeasureWaits(Decisions(1000, 1), years).mean, Quota::kMaxHorizon);
+}
+
+TEST(JudgeStarts, CountsAWindowByStartsAndTheRestByArrivals) {
+  Workload workload;
+  workload.keys = {"k"};
+  for (int i = 0; i < 4; ++i) workload.requests.push_back({.at = Duration(0)});
+  const std::vector<Duration> waits = {Duration(0), Duration(10), Duration(20), Duration(0)};
+  const Decisions decisions = {1, 1, 1, 0};
+  const Score score =
+      JudgeStarts(workload, decisions, waits, Duration(10), 1, Bins{Duration(40), 4});
+  EXPECT_EQ(score.admitted, 3U);
+  EXPECT_EQ(score.worst_window, 1U);
+  EXPECT_EQ(score.wrong.false_allow, 0U);
+  EXPECT_EQ(score.admitted_bins, (std::vector<uint64_t>{3, 0, 0, 0}));
+  EXPECT_EQ(Judge(workload, decisions, Duration(10), 1, Bins{Duration(40), 4}).worst_window, 3U);
 }
 
 }  // namespace

@@ -22,10 +22,14 @@ Result<Stage> RunStage(const TourPlan& plan, const Workload& workload) {
   stage.offered_bins = Histogram(workload.requests, bins);
   const Decisions truth = DecideExactly(workload, plan.limit.window, limit);
   for (const Contender& contender : plan.contenders) {
-    auto decisions = contender.Decide(workload);
+    std::vector<Duration> waits;
+    auto decisions = contender.Decide(workload, &waits);
     if (!decisions)
       return decisions.error();
-    stage.scores.push_back(Judge(workload, *decisions, plan.limit.window, limit, bins));
+    stage.scores.push_back(
+        contender.Delays()
+            ? JudgeStarts(workload, *decisions, waits, plan.limit.window, limit, bins)
+            : Judge(workload, *decisions, plan.limit.window, limit, bins));
     stage.scores.back().differ = CountDifferences(*decisions, truth);
   }
   return stage;

@@ -81,6 +81,24 @@ TEST(Tour, LeakyBucketDecidesAsTokenBucketDoes) {
   }
 }
 
+TEST(Tour, AQueueStartsNoMoreThanTheLimitInAnyWindowAndSaysHowLongItTook) {
+  const Tour tour = MustRun({.algorithms = {"queue", "leaky-bucket"}, .burst = "50", .rate = "2"});
+  EXPECT_LE(tour.totals[0].worst_window, 100U);
+  EXPECT_EQ(tour.totals[0].wrong.false_allow, 0U);
+  EXPECT_EQ(tour.totals[0].admitted, tour.totals[1].admitted) << "it delays, it admits no other";
+  for (const Stage& stage : tour.stages) {
+    const Waits& waits = stage.scores[0].waits;
+    EXPECT_LE(waits.mean, waits.longest);
+    EXPECT_LE(waits.p99, waits.longest);
+    EXPECT_LE(waits.longest, tour.plan.contenders[0].quota().longest_wait());
+    EXPECT_EQ(stage.scores[1].waits.longest, Duration::zero());
+  }
+  const Waits& edge = ScoreOf(tour, "queue", Traffic::kEdge).waits;
+  EXPECT_EQ(edge.longest, tour.plan.contenders[0].quota().longest_wait()) << "all of it at once";
+  const std::string text = Report(tour, {80, Colors::kNone, Charset::kAscii});
+  EXPECT_NE(text.find("waits: mean "), std::string::npos) << text;
+}
+
 TEST(Tour, MinGapNeverGoesOverTheLimit) {
   const Tour tour = MustRun({.algorithms = {"min-gap"}, .rate = "10"});
   EXPECT_LE(tour.totals[0].worst_window, 100U);
