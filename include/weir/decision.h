@@ -45,6 +45,9 @@ enum class Problem : uint8_t {
   kKeyHasNul,        // NUL byte in a key, unless the store takes binary keys
   kNowTooFar,        // the caller's `now` is further from the store's clock than its max_skew
   kMaxWaitTooShort,  // negative, or the cost would wait longer even on a fresh key
+  kWrongQuota,       // Acquire needs a concurrency quota, Reserve one that is none
+  kLeaseOutOfRange,  // a lease or a reservation's time outside 1 us to Quota::kMaxLease
+  kNoRecords,        // the store has no memory for records, which reservations need
 };
 
 // Longer text can be hashed by the caller first; a longer key is nearly always a mistake.

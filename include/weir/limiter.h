@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "weir/decision.h"
+#include "weir/hold.h"
 #include "weir/quota.h"
 #include "weir/result.h"
 #include "weir/store.h"
@@ -81,8 +82,18 @@ class Limiter {
   uint32_t GiveBack(Receipt& receipt) noexcept;
   uint32_t GiveBack(Receipt& receipt, Timestamp now) noexcept;
 
+  // Concurrency quotas (hold.h). A plain Check takes a hold that nobody can release: its lease ends
+  // it. With any other quota Acquire is refused, and nothing is ever released.
+  Acquired Acquire(std::string_view key, const AcquireOptions& options = {}) noexcept;
+  // Ends a hold, once: false if that has happened already, by another copy or by the lease.
+  bool Release(const Hold& hold, std::optional<Timestamp> now = std::nullopt) noexcept;
+  // A lease begins anew now, and never ends earlier than it did. False: the hold has ended (or an
+  // option is out of range), and what it stood for may be somebody else's.
+  bool Renew(const Hold& hold, const RenewOptions& options = {}) noexcept;
+
   // Changes the quota under traffic. What keys owe is carried over: a raise never turns an allowed
-  // request into a denied one, and nobody gets a fresh bucket.
+  // request into a denied one, and nobody gets a fresh bucket. Holds stay as they are. What is held
+  // and what is charged are not the same, so concurrency cannot become a rate, nor a rate that.
   Result<void> Update(const Quota& quota);
 
   [[nodiscard]] Quota quota() const;

@@ -29,6 +29,7 @@ enum class Algorithm : uint8_t {
   kCalendar,       // a counter per day, week, month or year of a time zone
   kSlidingLog,     // every unit's stamp: exact over any window
   kSlicedWindow,   // a counter per slice of the window
+  kConcurrency,    // what is held at the same time; a hold ends by release or lease
 };
 
 [[nodiscard]] std::string_view ToString(Algorithm algorithm) noexcept;
@@ -46,7 +47,7 @@ enum class CalendarPeriod : uint8_t { kDay, kWeek, kMonth, kYear };
 struct QuotaSpec {
   Algorithm algorithm = Algorithm::kSlidingWindow;
   int64_t limit = 0;
-  Duration window{};  // the gap itself for kMinGap; unused for kCalendar
+  Duration window{};  // the gap for kMinGap, the lease for kConcurrency; unused for kCalendar
   int64_t burst = 0;  // buckets only; 0 means the limit
   WindowStart start = WindowStart::kEpoch;
   CalendarPeriod period = CalendarPeriod::kMonth;
@@ -62,13 +63,17 @@ class Quota {
   static constexpr int64_t kMaxLimit = 4294967295;  // 2^32 - 1, also the largest burst
   static constexpr int64_t kMaxLogLimit = 65536;    // a sliding log keeps a stamp for each unit
   static constexpr int64_t kMaxSlices = 1024;
+  static constexpr int64_t kMaxHolds = 65535;  // a hold is remembered by itself
   static constexpr Duration kMinWindow = std::chrono::microseconds(1);
-  static constexpr Duration kMaxWindow = std::chrono::hours(24 * 3653);    // ten years
+  static constexpr Duration kMaxWindow = std::chrono::hours(24 * 3653);  // ten years
+  // A lease is for how long what a crashed holder had is lost; a live one renews it.
+  static constexpr Duration kMaxLease = std::chrono::hours(24 * 366);
   static constexpr Duration kMaxHorizon = std::chrono::hours(24 * 36525);  // a hundred years
 
   static Result<Quota> Create(QuotaSpec spec);
 
-  // `<limit>/<window> [burst <n>] [<algorithm>] [<option>...]`, or `gap <duration>`.
+  // `<limit>/<window> [burst <n>] [<algorithm>] [<option>...]`, or `gap <duration>`, or
+  // `concurrency <limit> lease <duration>`.
   // Without an algorithm: a burst makes it a token bucket, month and year make it a calendar
   // quota, anything else is a sliding counter. The whole grammar: docs/reference/quota.md.
   static Result<Quota> Parse(std::string_view text);
@@ -88,6 +93,8 @@ class Quota {
   static Result<Quota> SlidingLog(int64_t limit, Duration window);
   // REQUIRES: the window is a whole number of slices of at least a microsecond.
   static Result<Quota> SlicedWindow(int64_t limit, Duration window, int64_t slices);
+  // At most `limit` units held at the same time; see hold.h. A lease is at most kMaxLease.
+  static Result<Quota> Concurrency(int64_t limit, Duration lease);
 
   [[nodiscard]] Algorithm algorithm() const noexcept { return spec_.algorithm; }
   [[nodiscard]] uint32_t limit() const noexcept { return static_cast<uint32_t>(spec_.limit); }

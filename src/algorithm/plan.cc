@@ -207,7 +207,8 @@ bool FitsCompact(const Quota& quota) noexcept {
 
 bool NeedsRecord(const Quota& quota) noexcept {
   return quota.algorithm() == Algorithm::kSlidingLog ||
-         quota.algorithm() == Algorithm::kSlicedWindow;
+         quota.algorithm() == Algorithm::kSlicedWindow ||
+         quota.algorithm() == Algorithm::kConcurrency;
 }
 
 Result<Plan> Compile(const Quota& quota, SlotKind slot) {
@@ -243,6 +244,7 @@ Result<Plan> Compile(const Quota& quota, SlotKind slot) {
     case Algorithm::kCalendar:
       return CompileCalendar(quota, plan);
     case Algorithm::kSlidingLog:
+    case Algorithm::kConcurrency:
       plan.horizon_ns = plan.window_ns;
       plan.wrap_ns = kUint64Max;
       return plan;

@@ -34,9 +34,9 @@ MaybeFault CheckEnumerators(const QuotaSpec& spec) {
   const auto fault = [](QuotaField field, std::string_view name, unsigned found, unsigned most) {
     return Fault{field, TooLarge(name, std::to_string(found), std::to_string(most))};
   };
-  if (spec.algorithm > Algorithm::kSlicedWindow) {
+  if (spec.algorithm > Algorithm::kConcurrency) {
     return fault(QuotaField::kAlgorithm, "algorithm", static_cast<unsigned>(spec.algorithm),
-                 static_cast<unsigned>(Algorithm::kSlicedWindow));
+                 static_cast<unsigned>(Algorithm::kConcurrency));
   }
   if (spec.start > WindowStart::kPerKey) {
     return fault(QuotaField::kStart, "start", static_cast<unsigned>(spec.start),
@@ -88,14 +88,18 @@ MaybeFault CheckForeignFields(const QuotaSpec& spec) {
 }
 
 MaybeFault CheckWindow(const QuotaSpec& spec) {
-  const std::string_view name = spec.algorithm == Algorithm::kMinGap ? "gap" : "window";
+  const bool is_lease = spec.algorithm == Algorithm::kConcurrency;
+  const std::string_view name = spec.algorithm == Algorithm::kMinGap ? "gap"
+                                : is_lease                           ? "lease"
+                                                                     : "window";
+  const Duration most = is_lease ? Quota::kMaxLease : Quota::kMaxWindow;
   if (spec.window < Quota::kMinWindow) {
     return Fault{QuotaField::kWindow,
                  TooSmall(name, FormatDuration(spec.window), FormatDuration(Quota::kMinWindow))};
   }
-  if (spec.window > Quota::kMaxWindow) {
+  if (spec.window > most) {
     return Fault{QuotaField::kWindow,
-                 TooLarge(name, FormatDuration(spec.window), FormatDuration(Quota::kMaxWindow))};
+                 TooLarge(name, FormatDuration(spec.window), FormatDuration(most))};
   }
   return std::nullopt;
 }
@@ -196,6 +200,11 @@ MaybeFault Check(QuotaSpec& spec) {
                                               std::to_string(Quota::kMaxLogLimit)) +
                                          " for sliding-log, which keeps a stamp for each unit"};
   }
+  if (spec.algorithm == Algorithm::kConcurrency && spec.limit > Quota::kMaxHolds) {
+    return Fault{QuotaField::kLimit,
+                 TooLarge("limit", std::to_string(spec.limit), std::to_string(Quota::kMaxHolds)) +
+                     " for concurrency, which remembers every hold"};
+  }
   if (spec.burst == 0) {
     spec.burst = spec.limit;
   }
@@ -245,6 +254,8 @@ std::string_view ToString(Algorithm algorithm) noexcept {
       return "sliding-log";
     case Algorithm::kSlicedWindow:
       return "sliced-window";
+    case Algorithm::kConcurrency:
+      return "concurrency";
   }
   return "unknown";
 }
@@ -325,6 +336,10 @@ Duration Quota::longest_wait() const noexcept {
   const auto waiting = static_cast<uint64_t>(spec_.burst - spec_.undelayed);
   return Duration(static_cast<int64_t>(base::MulDivCeil(
       static_cast<uint64_t>(spec_.window.count()), waiting, static_cast<uint64_t>(spec_.limit))));
+}
+
+Result<Quota> Quota::Concurrency(int64_t limit, Duration lease) {
+  return Create({.algorithm = Algorithm::kConcurrency, .limit = limit, .window = lease});
 }
 
 std::string Quota::ToString() const {

@@ -47,6 +47,9 @@ std::string FormatQuota(const QuotaSpec& spec) {
   if (spec.algorithm == Algorithm::kMinGap) {
     return "gap " + FormatDuration(spec.window);
   }
+  if (spec.algorithm == Algorithm::kConcurrency) {
+    return "concurrency " + std::to_string(spec.limit) + " lease " + FormatDuration(spec.window);
+  }
   std::string out = std::to_string(spec.limit) + "/";
   if (spec.algorithm == Algorithm::kCalendar) {
     out += NameOf(spec.period);

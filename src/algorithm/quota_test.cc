@@ -84,6 +84,8 @@ TEST(QuotaParse, ReadsWhatPeopleWrite) {
       {"100/min sliding-log", Quota::SlidingLog(100, 1min)},
       {"500/h sliced-window slices 60", Quota::SlicedWindow(500, 1h, 60)},
       {"500/h Slices 1 Sliced-Window", Quota::SlicedWindow(500, 1h, 1)},
+      {"concurrency 20 lease 30s", Quota::Concurrency(20, 30s)},
+      {" Concurrency 1 LEASE 5 minutes ", Quota::Concurrency(1, 5min)},
       {"100/min fixed-window", Quota::FixedWindow(100, 1min)},
       {"100/min fixed-window from epoch", Quota::FixedWindow(100, 1min)},
       {"100/min from first-hit fixed-window",
@@ -174,6 +176,19 @@ TEST(QuotaParse, RefusesWhatItCannotMeanAndSaysWhy) {
       {"k/s", "limit: expected a whole number"},
       {"many/min", "column 1: limit: expected a whole number, such as 100, or \"gap\""},
       {"/min", "column 1: limit: expected a whole number"},
+      {"concurency 5 lease 1s", "did you mean \"concurrency\"?"},
+      // Concurrency.
+      {"concurrency", "column 12: limit: expected a number, such as 20, found the end"},
+      {"concurrency 0 lease 1s", "column 13: limit: 0 is not allowed; the least is 1"},
+      {"concurrency 65536 lease 1s", "column 13: limit: 65536 is not allowed; the most is 65535"},
+      {"concurrency 5", "column 14: expected \"lease\""},
+      {"concurrency 5 30s", "column 15: expected \"lease\" and how long"},
+      {"concurrency 5 lease", "lease: expected a duration, such as 30s, found the end"},
+      {"concurrency 5 lease 999ns", "column 21: lease: 999ns is not allowed; the least is 1us"},
+      {"concurrency 5 lease 367d", "column 21: lease: 367d is not allowed; the most is 366d"},
+      {"concurrency 5 lease 1 month", "lease: 1month is not allowed; months and years"},
+      {"concurrency 5 lease 1s burst 3", "column 24: expected the end after a lease"},
+      {"5/s concurrency", "\"concurrency\" cannot follow a rate"},
       // Between the limit and the window.
       {"10", "column 3: expected \"/\" or \"per\""},
       {"10 min", "column 4: expected \"/\" or \"per\" and a window after the limit"},
@@ -302,8 +317,8 @@ TEST(QuotaCreate, RefusesValuesOutOfRangeWithTheNearestAllowed) {
               "time_zone: \"Nowhere/Land\"");
   ExpectError(Quota::Calendar(1, CalendarPeriod::kDay, ""), "time_zone: \"\" is not a time zone");
   // NOLINTBEGIN(clang-analyzer-optin.core.EnumCastOutOfRange): that is what is refused here.
-  ExpectError(Quota::Create({.algorithm = static_cast<Algorithm>(8), .limit = 1, .window = 1s}),
-              "algorithm: 8 is not allowed; the most is 7");
+  ExpectError(Quota::Create({.algorithm = static_cast<Algorithm>(9), .limit = 1, .window = 1s}),
+              "algorithm: 9 is not allowed; the most is 8");
   ExpectError(Quota::FixedWindow(1, 1s, static_cast<WindowStart>(3)), "start: 3 is not allowed");
   ExpectError(Quota::Calendar(1, static_cast<CalendarPeriod>(4)), "period: 4 is not allowed");
   // NOLINTEND(clang-analyzer-optin.core.EnumCastOutOfRange)
@@ -389,6 +404,7 @@ TEST(QuotaToString, NamesEveryAlgorithm) {
   EXPECT_EQ(ToString(Algorithm::kSlidingWindow), "sliding-window");
   EXPECT_EQ(ToString(Algorithm::kSlidingLog), "sliding-log");
   EXPECT_EQ(ToString(Algorithm::kSlicedWindow), "sliced-window");
+  EXPECT_EQ(ToString(Algorithm::kConcurrency), "concurrency");
   EXPECT_EQ(ToString(Algorithm::kMinGap), "min-gap");
   EXPECT_EQ(ToString(Algorithm::kCalendar), "calendar");
   // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): a caller's cast.
@@ -431,7 +447,7 @@ rc::Gen<QuotaSpec> AnySpec() {
                          .period = static_cast<CalendarPeriod>(period),
                          .time_zone = std::move(zone_name)};
       },
-      rc::gen::inRange(0, 7), number, rc::gen::oneOf(rc::gen::just<int64_t>(0), window, window),
+      rc::gen::inRange(0, 10), number, rc::gen::oneOf(rc::gen::just<int64_t>(0), window, window),
       rc::gen::oneOf(rc::gen::just<int64_t>(0), number),
       rc::gen::weightedElement<int>({{8, 0}, {2, 1}, {2, 2}, {1, 3}}),
       rc::gen::weightedElement<int>({{8, 2}, {1, 0}, {1, 1}, {1, 3}, {1, 4}}), zone);

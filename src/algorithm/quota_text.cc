@@ -136,6 +136,9 @@ class Parser {
 
   bool Quota();
   bool Gap();
+  bool Concurrency();
+  bool FixedLength(std::string_view field);
+  bool AtEndAfter(std::string_view what);
   bool Number(Word word, std::string_view field, int64_t& value);
   bool Window(std::string_view field, Span& span, Duration& window);
   bool Count(Word word, std::string_view field, Uint128& count, bool& is_negative);
@@ -321,20 +324,58 @@ bool Parser::Gap() {
   if (AtEnd()) {
     return Fail(at_ + 1, "gap: expected a duration, such as 2s, found the end");
   }
-  if (!Window("gap", span_, out_.spec.window)) {
+  return FixedLength("gap") && AtEndAfter("a gap");
+}
+
+// A window that is no calendar period, into the spec.
+bool Parser::FixedLength(std::string_view field) {
+  if (!Window(field, span_, out_.spec.window)) {
     return false;
   }
-  if (span_.unit->ns == 0) {
-    return Fail(span_.column, "gap: " + span_.written +
-                                  " is not allowed; months and years have no fixed "
-                                  "length: use a duration such as 30d");
+  return span_.unit->ns != 0 ||
+         Fail(span_.column, std::string(field) + ": " + span_.written +
+                                " is not allowed; months and years have no fixed "
+                                "length: use a duration such as 30d");
+}
+
+bool Parser::AtEndAfter(std::string_view what) {
+  SkipSpace();
+  if (AtEnd()) {
+    return true;
+  }
+  const Word extra = TakeWord(Stop::kSpace);
+  return Fail(extra.column,
+              "expected the end after " + std::string(what) + ", found " + Quoted(extra.text));
+}
+
+bool Parser::Concurrency() {
+  constexpr std::string_view kReads = "; it reads concurrency 20 lease 30s";
+  out_.spec.algorithm = Algorithm::kConcurrency;
+  SkipSpace();
+  const Word limit = TakeWord(Stop::kSpace);
+  Place(QuotaField::kLimit, limit.column);
+  Place(QuotaField::kBurst, limit.column);
+  if (limit.text.empty()) {
+    return Fail(limit.column,
+                "limit: expected a number, such as 20, found the end" + std::string(kReads));
+  }
+  if (!Number(limit, "limit", out_.spec.limit)) {
+    return false;
   }
   SkipSpace();
-  if (!AtEnd()) {
-    const Word extra = TakeWord(Stop::kSpace);
-    return Fail(extra.column, "expected the end after a gap, found " + Quoted(extra.text));
+  const Word lease = TakeWord(Stop::kSpace);
+  if (!SameWord(lease.text, "lease")) {
+    return Fail(lease.column,
+                "expected \"lease\" and how long a hold lasts that nobody releases, "
+                "found " +
+                    (lease.text.empty() ? "the end" : Quoted(lease.text)) + std::string(kReads));
   }
-  return true;
+  SkipSpace();
+  Place(QuotaField::kWindow, at_ + 1);
+  if (AtEnd()) {
+    return Fail(at_ + 1, "lease: expected a duration, such as 30s, found the end");
+  }
+  return FixedLength("lease") && AtEndAfter("a lease");
 }
 
 bool Parser::Quota() {
@@ -352,12 +393,18 @@ bool Parser::Quota() {
   if (SameWord(limit.text, "gap")) {
     return Gap();
   }
+  if (SameWord(limit.text, "concurrency")) {
+    return Concurrency();
+  }
   if (limit.text.empty() || (!IsDigit(limit.text.front()) && limit.text.front() != '-')) {
     Suggestion suggestion(limit.text);
     suggestion.Consider("gap");
-    return Fail(limit.column, "limit: expected a whole number, such as 100, or \"gap\", found " +
-                                  Quoted(limit.text.empty() ? "/" : limit.text) + ";" +
-                                  suggestion.Phrase() + " a quota reads 100/min");
+    suggestion.Consider("concurrency");
+    return Fail(
+        limit.column,
+        "limit: expected a whole number, such as 100, or \"gap\" or \"concurrency\", found " +
+            Quoted(limit.text.empty() ? "/" : limit.text) + ";" + suggestion.Phrase() +
+            " a quota reads 100/min");
   }
   Place(QuotaField::kLimit, limit.column);
   Place(QuotaField::kBurst, limit.column);
@@ -449,6 +496,11 @@ bool Parser::Option(Word word) {
   if (SameWord(word.text, "after")) {
     return Fail(word.column, "\"after\" follows \"queue\", such as \"queue after 8\"");
   }
+  if (SameWord(word.text, "concurrency")) {
+    return Fail(word.column,
+                "\"concurrency\" cannot follow a rate; it is a quota of its own: "
+                "concurrency 20 lease 30s");
+  }
   if (SameWord(word.text, "gap") || SameWord(word.text, "min-gap")) {
     return Fail(word.column,
                 Quoted(word.text) + " cannot follow a rate; a gap is a quota of its own: gap 2s");
@@ -522,7 +574,7 @@ bool Parser::ResolveCalendar() {
 // The rules that need more than one word to be known.
 bool Parser::Resolve() {
   QuotaSpec& spec = out_.spec;
-  if (spec.algorithm == Algorithm::kMinGap) {
+  if (spec.algorithm == Algorithm::kMinGap || spec.algorithm == Algorithm::kConcurrency) {
     return true;
   }
   if (span_.unit->ns == 0 || spec.algorithm == Algorithm::kCalendar) {

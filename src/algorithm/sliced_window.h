@@ -17,6 +17,7 @@ namespace weir::algorithm {
 struct SlicedWindow {
   using Body = std::span<uint64_t>;  // empty: a key without a record
   static constexpr bool kCountsUnits = true;
+  static constexpr bool kNumbersPlaces = false;
 
   struct Now {
     uint64_t unix_ns;
@@ -37,7 +38,9 @@ struct SlicedWindow {
     }
   };
 
-  static uint64_t BodyWords(const Plan& plan) noexcept { return 2 + uint64_t{plan.slices}; }
+  static uint64_t BodyWords(const Plan& plan, const State&) noexcept {
+    return 2 + uint64_t{plan.slices};
+  }
 
   static Now At(const Plan& plan, const Moment& moment) noexcept {
     return {moment.ns + plan.epoch_offset_ns};

@@ -19,6 +19,7 @@ namespace weir::algorithm {
 struct SlidingLog {
   using Body = std::span<uint64_t>;  // empty: a key without a record
   static constexpr bool kCountsUnits = true;
+  static constexpr bool kNumbersPlaces = false;
 
   struct Now {
     uint64_t ns;
@@ -39,7 +40,9 @@ struct SlidingLog {
     }
   };
 
-  static uint64_t BodyWords(const Plan& plan) noexcept { return 1 + uint64_t{plan.limit}; }
+  static uint64_t BodyWords(const Plan& plan, const State&) noexcept {
+    return 1 + uint64_t{plan.limit};
+  }
 
   static Now At(const Plan&, const Moment& moment) noexcept { return {moment.ns}; }
 

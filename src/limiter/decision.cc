@@ -24,6 +24,15 @@ std::string_view Explain(Problem problem) noexcept {
       return "max_wait: negative, or shorter than this cost would wait even on a fresh key; ask "
              "for "
              "fewer units, or allow a longer wait";
+    case Problem::kWrongQuota:
+      return "quota: Acquire needs a concurrency quota, such as concurrency 20 lease 30s, and "
+             "Reserve one of another kind";
+    case Problem::kLeaseOutOfRange:
+      return "lease, lasts: must be from a microsecond to 366 days";
+    case Problem::kNoRecords:
+      return "record_percent: leaves the store no memory for records, which reservations need; "
+             "give "
+             "it at least 1";
   }
   return "unknown problem";
 }

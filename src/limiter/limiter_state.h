@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "weir/limiter.h"
@@ -30,6 +31,15 @@ struct Limiter::State {
 
   [[nodiscard]] store::Binding& current() const noexcept {
     return *binding.load(std::memory_order_acquire);
+  }
+
+  // The instant of a call, in store time; false if the caller's is not believable.
+  [[nodiscard]] bool ReadNow(const std::optional<Timestamp>& now, uint64_t& now_ns) const noexcept {
+    if (now.has_value()) {
+      return shared.Admit(*now, now_ns);
+    }
+    now_ns = shared.ReadClock();
+    return true;
   }
 };
 

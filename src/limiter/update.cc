@@ -79,6 +79,12 @@ Result<void> Limiter::Update(const Quota& quota) {
     return {};
   }
   Binding& old = state_->current();
+  const bool was_held = old.plan().algorithm == Algorithm::kConcurrency;
+  if (was_held != (quota.algorithm() == Algorithm::kConcurrency)) {
+    return Error::Invalid("quota: " + state_->quota.ToString() + " cannot become " +
+                          quota.ToString() +
+                          ": what is held is not what was charged; make another limiter");
+  }
   const uint64_t now_ns = shared.ReadClock();
   if (auto plan = algorithm::Compile(quota, old.plan().slot);
       plan.ok() && NewGeneration(shared, old, *plan, now_ns)) {

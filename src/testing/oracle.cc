@@ -221,6 +221,7 @@ std::unique_ptr<Oracle> MakeOracle(const Quota& quota, int64_t phase_ns) {
       return std::make_unique<LogOracle>(quota.limit(), window_ns);
     case Algorithm::kSlicedWindow:
       return std::make_unique<SlicedOracle>(quota.limit(), window_ns, quota.slices());
+    case Algorithm::kConcurrency:  // hold_oracle.h
     case Algorithm::kFixedWindow:
       break;
   }

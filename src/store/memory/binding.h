@@ -29,6 +29,7 @@ struct Request {
   uint64_t max_wait_ns = kAnyWait;  // queues only
 
   static constexpr uint64_t kAnyWait = ~uint64_t{0};
+  uint64_t lease_ns = 0;  // holds only; 0: the quota's
 };
 
 // The decision code for one layout, algorithm and instruction set. Times in nanoseconds are since

@@ -444,6 +444,7 @@ const EngineOps& Ops(const algorithm::Plan& plan) noexcept {
     case Algorithm::kCalendar:
     case Algorithm::kSlidingLog:  // records: record_engine.cc
     case Algorithm::kSlicedWindow:
+    case Algorithm::kConcurrency:
       break;
   }
   return Hot<WideLayout, algorithm::FixedWindow>::kOps;

@@ -50,6 +50,7 @@ auto VisitWide(const Plan& plan, Visitor&& visit) {
     case Algorithm::kCalendar:
     case Algorithm::kSlidingLog:  // never in a slot
     case Algorithm::kSlicedWindow:
+    case Algorithm::kConcurrency:
       break;
   }
   return visit(algorithm::FixedWindow{});

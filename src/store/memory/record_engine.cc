@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "algorithm/concurrency.h"
 #include "algorithm/sliced_window.h"
 #include "algorithm/sliding_log.h"
 #include "base/key_hash.h"
@@ -36,6 +37,17 @@ struct RecordEngine {
     return base::MixHash(key_hash, binding.salt);
   }
 
+  // REQUIRES: the key's bucket is held, so that the floor is none before its record was taken back.
+  static Now NowFor(const Binding& binding, const Plan& plan, uint64_t now_ns,
+                    uint64_t lease_ns) noexcept {
+    Now now = Policy::At(plan, {.ns = now_ns});
+    if constexpr (Policy::kNumbersPlaces) {
+      now.lease_ns = lease_ns != 0 ? lease_ns : now.lease_ns;
+      now.fence = std::max(now.fence, binding.store->clock.floor_ns() + plan.epoch_offset_ns);
+    }
+    return now;
+  }
+
   // A key without a record: fresh, unless a binding before this one knows it.
   static State FirstState(const Ask& ask, const Plan& plan, const Now& now) noexcept {
     const Binding& binding = ask.binding;
@@ -52,10 +64,14 @@ struct RecordEngine {
 
   // A record for the key that is large enough for the plan, perhaps the one it has; nullptr if
   // there is no room for it.
-  static Record* Room(const Ask& ask, const Plan& plan, uint64_t hash, Records::Bucket& bucket,
-                      Record* record, Records::From from) noexcept WEIR_REQUIRES(bucket.lock) {
+  static Record* Room(const Ask& ask, const Plan& plan, const State& state, uint64_t hash,
+                      Records::Bucket& bucket, Record* record, Records::From from) noexcept
+      WEIR_REQUIRES(bucket.lock) {
     Records& records = *ask.binding.store->records;
-    const uint64_t words = Policy::BodyWords(plan);
+    const uint64_t words = Policy::BodyWords(plan, state);
+    if (words == 0) {
+      return nullptr;
+    }
     if (record != nullptr && record->words >= words) {
       return record;
     }
@@ -63,19 +79,28 @@ struct RecordEngine {
     return records.Add(bucket, hash, ask.binding.id, words, floor_ns, from);
   }
 
+  // Where a hold is kept, which its receipt carries in place of a refund counter.
+  static uint64_t PlaceOf(const State& state) noexcept {
+    if constexpr (Policy::kNumbersPlaces) {
+      return state.place;
+    } else {
+      return 0;
+    }
+  }
+
   // False: the charge would fit, but there is no room to remember it.
   static bool Decide(const Ask& ask, uint64_t hash, Records::From from, Decision& out) noexcept {
     const Binding& binding = ask.binding;
     const Plan& plan = binding.plan();
-    const Now now = Policy::At(plan, {.ns = ask.now_ns});
     Records& records = *binding.store->records;
     Records::Bucket& bucket = records.BucketOf(hash);
     const base::SpinLockHolder lock(bucket.lock);
+    const Now now = NowFor(binding, plan, ask.now_ns, ask.request.lease_ns);
     Record* const record = records.Find(bucket, hash, binding.id);
     State state =
         record != nullptr ? Policy::Load(plan, record->body(), now) : FirstState(ask, plan, now);
     if (Reply::Apply(plan, state, now, ask.request, out)) {
-      Record* const room = Room(ask, plan, hash, bucket, record, from);
+      Record* const room = Room(ask, plan, state, hash, bucket, record, from);
       if (room == nullptr) {
         return false;
       }
@@ -88,7 +113,7 @@ struct RecordEngine {
     if (ask.request.receipt != nullptr) {
       *ask.request.receipt = Receipt{.hash = ask.key_hash,
                                      .mark = Policy::Mark(plan, state, now),
-                                     .refunds = 0,
+                                     .refunds = PlaceOf(state),
                                      .charged = out.charged,
                                      .binding = binding.id << 2 | plan.generation};
     }
@@ -101,7 +126,8 @@ struct RecordEngine {
       *ask.request.receipt = Receipt{};
     }
     store.counters.Get().Add(&CounterCell::overflow, 1);
-    if (store.options.overflow == OverflowPolicy::kShared) {
+    // A hold is somebody's own, and so is its number: there is no sharing them.
+    if (store.options.overflow == OverflowPolicy::kShared && !Policy::kNumbersPlaces) {
       constexpr uint64_t kSharedStates = 64;
       const Request shared{ask.request.cost, ask.request.mode, nullptr};
       const Ask asked{ask.binding, base::SaltFor(ask.key_hash % kSharedStates), ask.now_ns, shared};
@@ -196,9 +222,13 @@ struct RecordEngine {
     if (record == nullptr) {
       return {};
     }
-    const Now now = Policy::At(plan, {.ns = now_ns});
-    const algorithm::Refund refund =
-        Policy::GiveBack(plan, record->body(), now, paid.mark, paid.charged);
+    const Now now = NowFor(binding, plan, now_ns, 0);
+    algorithm::Refund refund;
+    if constexpr (Policy::kNumbersPlaces) {
+      refund = Policy::End(record->body(), now, paid.mark, paid.refunds);
+    } else {
+      refund = Policy::GiveBack(plan, record->body(), now, paid.mark, paid.charged);
+    }
     record->live_until_ns = Policy::LiveUntil(plan, Policy::Load(plan, record->body(), now));
     return refund;
   }
@@ -240,8 +270,32 @@ struct RecordEngine {
 }  // namespace
 
 const EngineOps& RecordOpsFor(const algorithm::Plan& plan) noexcept {
+  if (plan.algorithm == Algorithm::kConcurrency) {
+    return RecordEngine<algorithm::Concurrency>::kOps;
+  }
   return plan.algorithm == Algorithm::kSlidingLog ? RecordEngine<algorithm::SlidingLog>::kOps
                                                   : RecordEngine<algorithm::SlicedWindow>::kOps;
+}
+
+bool RenewHold(Binding& binding, const Receipt& hold, uint64_t lease_ns, uint64_t now_ns) noexcept {
+  using Engine = RecordEngine<algorithm::Concurrency>;
+  if (hold.charged == 0 || hold.binding >> 2 != binding.id) {
+    return false;
+  }
+  const Plan& plan = binding.plan();
+  const uint64_t hash = Engine::HashFor(binding, hold.hash);
+  const Records& records = *binding.store->records;
+  Records::Bucket& bucket = records.BucketOf(hash);
+  const base::SpinLockHolder lock(bucket.lock);
+  Record* const record = records.Find(bucket, hash, binding.id);
+  const Engine::Now now = Engine::NowFor(binding, plan, now_ns, lease_ns);
+  if (record == nullptr ||
+      !algorithm::Concurrency::Renew(record->body(), now, hold.mark, hold.refunds)) {
+    return false;
+  }
+  record->live_until_ns = algorithm::Concurrency::LiveUntil(
+      plan, algorithm::Concurrency::Load(plan, record->body(), now));
+  return true;
 }
 
 }  // namespace weir::store
