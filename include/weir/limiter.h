@@ -85,6 +85,10 @@ class Limiter {
   // Concurrency quotas (hold.h). A plain Check takes a hold that nobody can release: its lease ends
   // it. With any other quota Acquire is refused, and nothing is ever released.
   Acquired Acquire(std::string_view key, const AcquireOptions& options = {}) noexcept;
+  // Of keys[i] into acquired[i], in order, with the memory of later keys fetched ahead.
+  // REQUIRES: acquired.size() >= keys.size().
+  void AcquireMany(std::span<const std::string_view> keys, std::span<Acquired> acquired,
+                   const AcquireOptions& options = {}) noexcept;
   // Ends a hold, once: false if that has happened already, by another copy or by the lease.
   bool Release(const Hold& hold, std::optional<Timestamp> now = std::nullopt) noexcept;
   // A lease begins anew now, and never ends earlier than it did. False: the hold has ended (or an

@@ -72,7 +72,7 @@ struct Concurrency {
   // double up to the limit; only what is counted over it takes them further.
   static uint64_t BodyWords(const Plan& plan, const State& state) noexcept {
     if (state.body.empty()) {
-      return WordsFor(std::min<uint64_t>(plan.limit, 2));
+      return WordsFor(1);
     }
     const uint64_t places = PlacesOf(state.body.size());
     const bool has_room =

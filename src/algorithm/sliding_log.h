@@ -59,18 +59,34 @@ struct SlidingLog {
     if (state.count != 0) {
       state.at = std::max(state.at, state.StampAt(state.count - 1));
     }
-    // The stamps are in order: the first that is still in the window is found by halving.
+    // The stamps are in order: those that have left the window are the first ones, mostly few. So
+    // they are looked for in steps that double, and then by halving the last of these.
+    const auto expired = [&](uint64_t i) { return state.StampAt(i) + plan.window_ns <= state.at; };
     uint64_t gone = 0;
-    for (uint64_t left = state.count; left != 0;) {
+    uint64_t step = 1;
+    while (gone + step <= state.count && expired(gone + step - 1)) {
+      gone += step;
+      step *= 2;
+    }
+    for (uint64_t left = std::min(step - 1, state.count - gone); left != 0;) {
       const uint64_t half = left / 2;
-      const bool expired = state.StampAt(gone + half) + plan.window_ns <= state.at;
-      gone = expired ? gone + half + 1 : gone;
-      left = expired ? left - half - 1 : half;
+      const bool older = expired(gone + half);
+      gone = older ? gone + half + 1 : gone;
+      left = older ? left - half - 1 : half;
     }
     state.head =
         state.head + gone < state.capacity ? state.head + gone : state.head + gone - state.capacity;
     state.count -= gone;
     return state;
+  }
+
+  // Asks for the memory of the oldest stamp and of where the next one goes.
+  static void Fetch(Body body) noexcept {
+    const uint64_t capacity = body.size() - 1;
+    const uint64_t head = body[0] & base::LowBits(32);
+    const uint64_t next = head + (body[0] >> 32);
+    __builtin_prefetch(&body[1 + head], 0, 3);
+    __builtin_prefetch(&body[1 + (next < capacity ? next : next - capacity)], 1, 3);
   }
 
   // Into the body that the state was loaded from, or into another one at least as large.
@@ -79,7 +95,8 @@ struct SlidingLog {
     const uint64_t capacity = body.size() - 1;
     const uint64_t added = std::min(state.added, capacity);
     const uint64_t dropped = state.count + added > capacity ? state.count + added - capacity : 0;
-    uint64_t head = (state.head + dropped) % capacity;
+    uint64_t head =
+        state.head + dropped < capacity ? state.head + dropped : state.head + dropped - capacity;
     uint64_t count = state.count - dropped;
     if (ring != state.ring) {
       for (uint64_t i = 0; i < count; ++i) {
@@ -88,7 +105,7 @@ struct SlidingLog {
       head = 0;
     }
     for (uint64_t i = 0; i < added; ++i, ++count) {
-      ring[(head + count) % capacity] = state.at;
+      ring[head + count < capacity ? head + count : head + count - capacity] = state.at;
     }
     body[0] = count << 32 | head;
   }

@@ -32,25 +32,47 @@ bool IsConcurrency(const store::Binding& binding) noexcept {
   return binding.plan().algorithm == Algorithm::kConcurrency;
 }
 
+// What is the same for all keys of a call, or why it cannot be done.
+Problem Prepare(Limiter::State& state, const AcquireOptions& options, store::Request& request,
+                uint64_t& now_ns) noexcept {
+  if (!IsConcurrency(state.current())) {
+    return Problem::kWrongQuota;
+  }
+  if (!ReadLease(options.lease, request.lease_ns)) {
+    return Problem::kLeaseOutOfRange;
+  }
+  return state.ReadNow(options.now, now_ns) ? Problem::kNone : Problem::kNowTooFar;
+}
+
 }  // namespace
 
 Acquired Limiter::Acquire(std::string_view key, const AcquireOptions& options) noexcept {
   Acquired acquired;
   store::Binding& binding = state_->current();
-  uint64_t lease_ns = 0;
+  store::Request request{.cost = options.cost.units, .receipt = &acquired.hold.receipt};
   uint64_t now_ns = 0;
-  if (!IsConcurrency(binding)) {
-    acquired.decision = Refuse(*state_, Problem::kWrongQuota);
-  } else if (!ReadLease(options.lease, lease_ns)) {
-    acquired.decision = Refuse(*state_, Problem::kLeaseOutOfRange);
-  } else if (!state_->ReadNow(options.now, now_ns)) {
-    acquired.decision = Refuse(*state_, Problem::kNowTooFar);
-  } else {
-    const store::Request request{
-        .cost = options.cost.units, .receipt = &acquired.hold.receipt, .lease_ns = lease_ns};
+  if (const Problem problem = Prepare(*state_, options, request, now_ns);
+      problem == Problem::kNone) {
     binding.ops.charge(binding, key, request, now_ns, acquired.decision);
+  } else {
+    acquired.decision = Refuse(*state_, problem);
   }
   return acquired;
+}
+
+void Limiter::AcquireMany(std::span<const std::string_view> keys, std::span<Acquired> acquired,
+                          const AcquireOptions& options) noexcept {
+  store::Request request{.cost = options.cost.units};
+  uint64_t now_ns = 0;
+  if (const Problem problem = Prepare(*state_, options, request, now_ns);
+      problem == Problem::kNone) {
+    store::AcquireMany(state_->current(), keys.data(), keys.size(), request, now_ns,
+                       acquired.data());
+  } else {
+    for (size_t i = 0; i < keys.size(); ++i) {
+      acquired[i] = Acquired{.decision = Refuse(*state_, problem), .hold = {}};
+    }
+  }
 }
 
 bool Limiter::Release(const Hold& hold, std::optional<Timestamp> now) noexcept {

@@ -5,7 +5,9 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -292,6 +294,35 @@ TEST(Hold, WithoutAReleaseIsAMatterOfItsLease) {
   EXPECT_FALSE(at.limiter.Check("key").allowed());
   at.clock.Advance(seconds(30));
   EXPECT_EQ(at.limiter.Check("key", 0).remaining, 2U);
+}
+
+TEST(Hold, OfManyKeysIsThatOfEachInTurn) {
+  Fixture at("concurrency 2 lease 30s");
+  std::vector<std::string> names;
+  for (int i = 0; i < 100; ++i) {
+    names.push_back(i % 10 == 3 ? "" : "key " + std::to_string(i % 40));
+  }
+  const std::vector<std::string_view> keys(names.begin(), names.end());
+  std::vector<Acquired> acquired(keys.size());
+  at.limiter.AcquireMany(keys, acquired, {.lease = seconds(5)});
+  std::map<std::string_view, int> held;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i].empty()) {
+      EXPECT_EQ(acquired[i].decision.problem, Problem::kKeyEmpty);
+      EXPECT_EQ(acquired[i].hold.fence(), 0U);
+    } else {
+      EXPECT_EQ(acquired[i].allowed(), ++held[keys[i]] <= 2) << i;
+      EXPECT_EQ(at.limiter.Release(acquired[i].hold), acquired[i].allowed());
+    }
+  }
+  EXPECT_EQ(at.limiter.store()->Stats().refusals, 10U);
+  at.limiter.AcquireMany(keys, acquired, {.lease = seconds(5)});
+  EXPECT_EQ(at.limiter.Acquire("key 1").decision.retry_after, seconds(5));
+  at.limiter.AcquireMany(keys, acquired, {.lease = Duration(1)});
+  for (const Acquired& one : acquired) {
+    EXPECT_EQ(one.decision.problem, Problem::kLeaseOutOfRange);
+    EXPECT_EQ(one.hold.fence(), 0U);
+  }
 }
 
 TEST(ScopedHold, ReleasesAtTheEndOfItsScope) {

@@ -66,7 +66,7 @@ struct RecordEngine {
   // there is no room for it.
   static Record* Room(const Ask& ask, const Plan& plan, const State& state, uint64_t hash,
                       Records::Bucket& bucket, Record* record, Records::From from) noexcept
-      WEIR_REQUIRES(bucket.lock) {
+      WEIR_REQUIRES(bucket) {
     Records& records = *ask.binding.store->records;
     const uint64_t words = Policy::BodyWords(plan, state);
     if (words == 0) {
@@ -94,7 +94,7 @@ struct RecordEngine {
     const Plan& plan = binding.plan();
     Records& records = *binding.store->records;
     Records::Bucket& bucket = records.BucketOf(hash);
-    const base::SpinLockHolder lock(bucket.lock);
+    const Records::Holder lock(bucket);
     const Now now = NowFor(binding, plan, ask.now_ns, ask.request.lease_ns);
     Record* const record = records.Find(bucket, hash, binding.id);
     State state =
@@ -139,12 +139,36 @@ struct RecordEngine {
     AnswerUncounted(store, ask.binding.plan(), out);
   }
 
-  static void DecideAnywhere(Binding& binding, std::string_view key, uint64_t now_ns,
-                             const Request& request, Decision& out) noexcept {
-    const Ask ask{binding, base::HashKey(key, binding.store->secret), now_ns, request};
-    if (!Decide(ask, HashFor(binding, ask.key_hash), Records::From::kArena, out)) {
+  static void DecideAnywhere(const Ask& ask, uint64_t hash, Decision& out) noexcept {
+    if (!Decide(ask, hash, Records::From::kArena, out)) {
       Overflow(ask, out);
     }
+  }
+
+  // REQUIRES: a key that CheckKey has accepted.
+  static void ChargeHashed(const Ask& ask, uint64_t hash, const Counters::Mine& mine,
+                           Decision& out) noexcept {
+    const Request& request = ask.request;
+    const uint64_t burst = ask.binding.plan().burst;
+    const bool bounded = request.mode == ChargeMode::kAdmit || request.mode == ChargeMode::kDryRun;
+    if (request.cost > Cost::kMax || (bounded && request.cost > burst)) [[unlikely]] {
+      const Request peek{.cost = 0};
+      DecideAnywhere({ask.binding, ask.key_hash, ask.now_ns, peek}, hash, out);
+      out.outcome = Outcome::kRefused;
+      out.problem = request.cost > Cost::kMax ? Problem::kCostTooLarge : Problem::kCostAboveBurst;
+      mine.Add(&CounterCell::refusals, 1);
+      return;
+    }
+    DecideAnywhere(ask, hash, out);
+    if (request.mode != ChargeMode::kDryRun) {
+      mine.Add(out.allowed() ? &CounterCell::allowed : &CounterCell::denials, 1);
+    }
+  }
+
+  static void Refuse(const Binding& binding, Problem problem, const Counters::Mine& mine,
+                     Decision& out) noexcept {
+    out = Refused(problem, binding.plan().burst);
+    mine.Add(&CounterCell::refusals, 1);
   }
 
   static void Charge(Binding& binding, std::string_view key, const Request& request,
@@ -154,23 +178,12 @@ struct RecordEngine {
       *request.receipt = Receipt{};
     }
     const Counters::Mine mine = store.counters.Get();
-    if (const Problem problem = CheckKey(store, key); problem != Problem::kNone) {
-      out = Refused(problem, binding.plan().burst);
-      mine.Add(&CounterCell::refusals, 1);
+    if (const Problem problem = CheckKey(store, key); problem != Problem::kNone) [[unlikely]] {
+      Refuse(binding, problem, mine, out);
       return;
     }
-    const bool bounded = request.mode == ChargeMode::kAdmit || request.mode == ChargeMode::kDryRun;
-    if (request.cost > Cost::kMax || (bounded && request.cost > binding.plan().burst)) {
-      DecideAnywhere(binding, key, now_ns, Request{.cost = 0}, out);
-      out.outcome = Outcome::kRefused;
-      out.problem = request.cost > Cost::kMax ? Problem::kCostTooLarge : Problem::kCostAboveBurst;
-      mine.Add(&CounterCell::refusals, 1);
-      return;
-    }
-    DecideAnywhere(binding, key, now_ns, request, out);
-    if (request.mode != ChargeMode::kDryRun) {
-      mine.Add(out.allowed() ? &CounterCell::allowed : &CounterCell::denials, 1);
-    }
+    const Ask ask{binding, base::HashKey(key, store.secret), now_ns, request};
+    ChargeHashed(ask, HashFor(binding, ask.key_hash), mine, out);
   }
 
   static void Check(Binding& binding, std::string_view key, uint64_t cost, uint64_t now_ns,
@@ -187,24 +200,67 @@ struct RecordEngine {
     return false;
   }
 
-  // The buckets of later keys are asked for while earlier ones are decided.
+  // What of the body a decision will touch besides its beginning. Looked up under the lock.
+  static void FetchBody(const Binding& binding, uint64_t hash) noexcept {
+    if constexpr (requires(Record& record) { Policy::Fetch(record.body()); }) {
+      const Records& records = *binding.store->records;
+      Records::Bucket& bucket = records.BucketOf(hash);
+      if (!bucket.TryLock()) {
+        return;
+      }
+      if (Record* const record = records.Find(bucket, hash, binding.id); record != nullptr) {
+        Policy::Fetch(record->body());
+      }
+      bucket.Unlock();
+    }
+  }
+
+  // In groups: each step asks for the memory that the next one needs, for all keys of a group.
+  // `decide(i, key_hash, hash)` for every key that can be one, `refuse(i, problem)` for the others.
+  template <class DecideOne, class RefuseOne>
+  static void ForMany(const Binding& binding, const std::string_view* keys, size_t count,
+                      DecideOne decide, RefuseOne refuse) noexcept {
+    constexpr size_t kGroup = 16;
+    const SharedState& store = *binding.store;
+    const Records& records = *store.records;
+    for (size_t begin = 0; begin < count; begin += kGroup) {
+      const size_t size = std::min(kGroup, count - begin);
+      Problem problems[kGroup];
+      uint64_t key_hashes[kGroup];
+      uint64_t hashes[kGroup];
+      for (size_t i = 0; i < size; ++i) {
+        const std::string_view key = keys[begin + i];
+        problems[i] = CheckKey(store, key);
+        key_hashes[i] = problems[i] == Problem::kNone ? base::HashKey(key, store.secret) : 0;
+        hashes[i] = HashFor(binding, key_hashes[i]);
+        __builtin_prefetch(&records.BucketOf(hashes[i]), 1, 3);
+      }
+      for (size_t i = 0; i < size; ++i) {
+        records.FetchFirst(records.BucketOf(hashes[i]));
+      }
+      for (size_t i = 0; i < size; ++i) {
+        FetchBody(binding, hashes[i]);
+      }
+      for (size_t i = 0; i < size; ++i) {
+        if (problems[i] == Problem::kNone) [[likely]] {
+          decide(begin + i, key_hashes[i], hashes[i]);
+        } else {
+          refuse(begin + i, problems[i]);
+        }
+      }
+    }
+  }
+
   static void CheckMany(Binding& binding, const std::string_view* keys, size_t count, uint64_t cost,
                         uint64_t now_ns, Decision* out) noexcept {
-    constexpr size_t kAhead = 8;
-    const Records& records = *binding.store->records;
-    const auto fetch = [&](size_t i) {
-      if (i < count) {
-        const uint64_t key_hash = base::HashKey(keys[i], binding.store->secret);
-        __builtin_prefetch(&records.BucketOf(HashFor(binding, key_hash)), 1, 3);
-      }
-    };
-    for (size_t i = 0; i < kAhead; ++i) {
-      fetch(i);
-    }
-    for (size_t i = 0; i < count; ++i) {
-      fetch(i + kAhead);
-      Check(binding, keys[i], cost, now_ns, out[i]);
-    }
+    const Request request{.cost = cost};
+    const Counters::Mine mine = binding.store->counters.Get();
+    ForMany(
+        binding, keys, count,
+        [&](size_t i, uint64_t key_hash, uint64_t hash) {
+          ChargeHashed({binding, key_hash, now_ns, request}, hash, mine, out[i]);
+        },
+        [&](size_t i, Problem problem) { Refuse(binding, problem, mine, out[i]); });
   }
 
   static algorithm::Refund GiveBack(Binding& binding, Receipt& receipt, uint64_t now_ns) noexcept {
@@ -217,7 +273,7 @@ struct RecordEngine {
     const uint64_t hash = HashFor(binding, paid.hash);
     Records& records = *binding.store->records;
     Records::Bucket& bucket = records.BucketOf(hash);
-    const base::SpinLockHolder lock(bucket.lock);
+    const Records::Holder lock(bucket);
     Record* const record = records.Find(bucket, hash, binding.id);
     if (record == nullptr) {
       return {};
@@ -240,7 +296,7 @@ struct RecordEngine {
     const Records& records = *binding.store->records;
     Records::Bucket& bucket = records.BucketOf(hash);
     {
-      const base::SpinLockHolder lock(bucket.lock);
+      const Records::Holder lock(bucket);
       if (Record* const record = records.Find(bucket, hash, binding.id); record != nullptr) {
         const auto carried_at = [&](uint64_t ns) {
           const Now then = Policy::At(plan, {.ns = ns});
@@ -277,6 +333,24 @@ const EngineOps& RecordOpsFor(const algorithm::Plan& plan) noexcept {
                                                   : RecordEngine<algorithm::SlicedWindow>::kOps;
 }
 
+void AcquireMany(Binding& binding, const std::string_view* keys, size_t count,
+                 const Request& request, uint64_t now_ns, Acquired* out) noexcept {
+  using Engine = RecordEngine<algorithm::Concurrency>;
+  const Counters::Mine mine = binding.store->counters.Get();
+  Engine::ForMany(
+      binding, keys, count,
+      [&](size_t i, uint64_t key_hash, uint64_t hash) {
+        out[i].hold = Hold{};
+        Request asked = request;
+        asked.receipt = &out[i].hold.receipt;
+        Engine::ChargeHashed({binding, key_hash, now_ns, asked}, hash, mine, out[i].decision);
+      },
+      [&](size_t i, Problem problem) {
+        out[i].hold = Hold{};
+        Engine::Refuse(binding, problem, mine, out[i].decision);
+      });
+}
+
 bool RenewHold(Binding& binding, const Receipt& hold, uint64_t lease_ns, uint64_t now_ns) noexcept {
   using Engine = RecordEngine<algorithm::Concurrency>;
   if (hold.charged == 0 || hold.binding >> 2 != binding.id) {
@@ -286,7 +360,7 @@ bool RenewHold(Binding& binding, const Receipt& hold, uint64_t lease_ns, uint64_
   const uint64_t hash = Engine::HashFor(binding, hold.hash);
   const Records& records = *binding.store->records;
   Records::Bucket& bucket = records.BucketOf(hash);
-  const base::SpinLockHolder lock(bucket.lock);
+  const Records::Holder lock(bucket);
   Record* const record = records.Find(bucket, hash, binding.id);
   const Engine::Now now = Engine::NowFor(binding, plan, now_ns, lease_ns);
   if (record == nullptr ||

@@ -13,17 +13,17 @@ struct SizeClass {
   size_t bytes;
 };
 
-// Sizes with three bits after the leading one, so that at most an eighth is left unused; the
+// Sizes with four bits after the leading one, so that at most a sixteenth is left unused; the
 // smallest are multiples of 16, as all places are.
 SizeClass ClassOf(size_t bytes) noexcept {
-  constexpr size_t kSmallMax = 128;
+  constexpr size_t kSmallMax = 256;
   if (bytes <= kSmallMax) {
     const size_t units = (bytes + 15) / 16;
     return {static_cast<unsigned>(units), units * 16};
   }
-  const auto shift = static_cast<unsigned>(std::bit_width(bytes)) - 4;
-  const size_t steps = (bytes + (size_t{1} << shift) - 1) >> shift;  // 8 to 16
-  return {shift * 8 + static_cast<unsigned>(steps - 8), steps << shift};
+  const auto shift = static_cast<unsigned>(std::bit_width(bytes)) - 5;
+  const size_t steps = (bytes + (size_t{1} << shift) - 1) >> shift;  // 16 to 32
+  return {shift * 16 + static_cast<unsigned>(steps - 16), steps << shift};
 }
 
 }  // namespace
@@ -33,35 +33,19 @@ Records::Records(size_t budget_bytes, base::MappedMemory::Pages pages) noexcept
   if (memory_.data() == nullptr) {
     return;
   }
-  const uint64_t bucket_count = std::bit_floor(std::max<size_t>(budget_bytes / kBytesPerBucket, 1));
+  bucket_count_ = std::max<size_t>(budget_bytes / kBytesPerBucket, 1);
   auto* const bytes = static_cast<std::byte*>(memory_.data());
   buckets_ = reinterpret_cast<Bucket*>(bytes);
-  for (uint64_t i = 0; i < bucket_count; ++i) {
+  for (uint64_t i = 0; i < bucket_count_; ++i) {
     new (&buckets_[i]) Bucket{};
   }
-  bucket_mask_ = bucket_count - 1;
-  const size_t bucket_bytes =
-      (bucket_count * sizeof(Bucket) + kUnit - 1) / kUnit * kUnit;  // keeps the arena aligned
+  constexpr size_t kLine = 64;  // so that records of a line's size are on one
+  const size_t bucket_bytes = (bucket_count_ * sizeof(Bucket) + kLine - 1) / kLine * kLine;
   arena_ = bytes + bucket_bytes;
   const base::MutexLock lock(mutex_);
-  // `next` reaches 64 GiB; more than that is not used.
-  end_ = std::min(budget_bytes - bucket_bytes, size_t{~uint32_t{0}} * kUnit);
+  // Places reach 32 GiB; more than that is not used.
+  end_ = std::min(budget_bytes - bucket_bytes, size_t{kPlaceMax} * kUnit);
   ordinary_end_ = end_ - end_ / kReserveShare;
-}
-
-Records::Bucket& Records::BucketOf(uint64_t hash) const noexcept {
-  return buckets_[(hash >> 20) & bucket_mask_];
-}
-
-Record* Records::Find(const Bucket& bucket, uint64_t hash, uint32_t quota) const noexcept {
-  for (uint32_t place = bucket.head; place != 0;) {
-    Record& record = At(place);
-    if (record.hash == hash && record.quota == quota) {
-      return &record;
-    }
-    place = record.next;
-  }
-  return nullptr;
 }
 
 Record* Records::Take(unsigned size_class, size_t bytes, From from) noexcept {
@@ -99,23 +83,27 @@ Record* Records::Add(Bucket& bucket, uint64_t hash, uint32_t quota, uint64_t wor
   }
   *record = Record{.hash = hash,
                    .live_until_ns = 0,
-                   .next = bucket.head,
+                   .next = bucket.head(),
                    .quota = quota,
                    .words = static_cast<uint32_t>(words),
                    .size_class = size.index};
   std::ranges::fill(record->body(), uint64_t{0});
-  bucket.head = PlaceOf(*record);
+  bucket.set_head(PlaceOf(*record));
   count_.fetch_add(1, std::memory_order_relaxed);
   return record;
 }
 
 void Records::Remove(Bucket& bucket, Record& record) noexcept {
   const uint32_t place = PlaceOf(record);
-  uint32_t* link = &bucket.head;
-  while (*link != place) {
-    link = &At(*link).next;
+  if (bucket.head() == place) {
+    bucket.set_head(record.next);
+  } else {
+    uint32_t before = bucket.head();
+    while (At(before).next != place) {
+      before = At(before).next;
+    }
+    At(before).next = record.next;
   }
-  *link = record.next;
   count_.fetch_sub(1, std::memory_order_relaxed);
   Free(record);
 }
@@ -123,21 +111,21 @@ void Records::Remove(Bucket& bucket, Record& record) noexcept {
 // Goes on where the last one stopped. Buckets that somebody holds, the caller's own among them, are
 // left for the next round.
 void Records::Sweep(uint64_t floor_ns) noexcept {
-  const uint64_t count = std::min(bucket_mask_ + 1, kSweptAtOnce);
+  const uint64_t count = std::min(bucket_count_, kSweptAtOnce);
   const uint64_t begin = hand_.fetch_add(count, std::memory_order_relaxed);
   for (uint64_t i = 0; i < count; ++i) {
-    Bucket& bucket = buckets_[(begin + i) & bucket_mask_];
-    if (!bucket.lock.TryLock()) {
+    Bucket& bucket = buckets_[(begin + i) % bucket_count_];
+    if (!bucket.TryLock()) {
       continue;
     }
-    for (uint32_t place = bucket.head; place != 0;) {
+    for (uint32_t place = bucket.head(); place != 0;) {
       Record& record = At(place);
       place = record.next;
       if (record.live_until_ns <= floor_ns) {
         Remove(bucket, record);
       }
     }
-    bucket.lock.Unlock();
+    bucket.Unlock();
   }
 }
 

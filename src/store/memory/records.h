@@ -1,8 +1,8 @@
 // Records: states that need more than a word. A record is a block of words in an arena of fixed
-// size; keys find theirs through buckets of short lists, each under a spin lock of its own that is
-// held for the whole of a decision.
+// size; keys find theirs through buckets of short lists, each under a lock of its own that is held
+// for the whole of a decision.
 //
-// Blocks come in size classes an eighth apart. A block that becomes free stays of its class. When
+// Blocks come in size classes a sixteenth apart. A block that becomes free stays of its class. When
 // none is left, records that have become equal to that of a key never seen are taken back, by the
 // same floor as slots (table_clock.h); a live record never is.
 #pragma once
@@ -15,6 +15,7 @@
 #include "base/mapped_memory.h"
 #include "base/mutex.h"
 #include "base/spin_lock.h"
+#include "base/wide_math.h"
 
 namespace weir::store {
 
@@ -35,9 +36,55 @@ static_assert(sizeof(Record) == 32);
 
 class Records {
  public:
-  struct Bucket {
-    base::SpinLock lock;
-    uint32_t head WEIR_GUARDED_BY(lock) = 0;
+  // A list and its lock in one word, so that there can be many: [first record's place:31 | held:1].
+  class WEIR_CAPABILITY("bucket") Bucket {
+   public:
+    void Lock() noexcept WEIR_ACQUIRE() {
+      base::Backoff backoff;
+      while (!TryLock()) {
+        while ((word_.load(std::memory_order_relaxed) & kHeld) != 0) {
+          backoff.Wait();
+        }
+      }
+    }
+
+    // Acquire pairs with the release in Unlock: what the last holder wrote is seen.
+    [[nodiscard]] bool TryLock() noexcept WEIR_TRY_ACQUIRE(true) {
+      return (word_.fetch_or(kHeld, std::memory_order_acquire) & kHeld) == 0;
+    }
+
+    void Unlock() noexcept WEIR_RELEASE() {
+      word_.store(word_.load(std::memory_order_relaxed) & ~kHeld, std::memory_order_release);
+    }
+
+    [[nodiscard]] uint32_t head() const noexcept WEIR_REQUIRES(this) { return Glance(); }
+    void set_head(uint32_t place) noexcept WEIR_REQUIRES(this) {
+      word_.store(place << 1 | kHeld, std::memory_order_relaxed);
+    }
+
+    // The head as it may be by now: for asking for memory ahead, and nothing else.
+    [[nodiscard]] uint32_t Glance() const noexcept {
+      return word_.load(std::memory_order_relaxed) >> 1;
+    }
+
+   private:
+    static constexpr uint32_t kHeld = 1;
+
+    std::atomic<uint32_t> word_{0};
+  };
+
+  class WEIR_SCOPED_CAPABILITY Holder {
+   public:
+    explicit Holder(Bucket& bucket) noexcept WEIR_ACQUIRE(bucket) : bucket_(bucket) {
+      bucket_.Lock();
+    }
+
+    ~Holder() WEIR_RELEASE() { bucket_.Unlock(); }
+    Holder(const Holder&) = delete;
+    Holder& operator=(const Holder&) = delete;
+
+   private:
+    Bucket& bucket_;
   };
 
   Records(size_t budget_bytes, base::MappedMemory::Pages pages) noexcept;
@@ -46,24 +93,46 @@ class Records {
   [[nodiscard]] bool huge() const noexcept { return memory_.huge(); }
   [[nodiscard]] uint64_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
 
-  [[nodiscard]] Bucket& BucketOf(uint64_t hash) const noexcept;
+  [[nodiscard]] Bucket& BucketOf(uint64_t hash) const noexcept {
+    return buckets_[base::MulHigh(hash, bucket_count_)];
+  }
+
+  // Asks for the memory of the first record of a bucket that has arrived.
+  void FetchFirst(const Bucket& bucket) const noexcept {
+    if (const uint32_t place = bucket.Glance(); place != 0) {
+      const std::byte* const record = arena_ + size_t{place} * kUnit;
+      __builtin_prefetch(record, 1, 3);
+      __builtin_prefetch(record + kFetchedBytes - 1, 1, 3);
+    }
+  }
 
   [[nodiscard]] Record* Find(const Bucket& bucket, uint64_t hash, uint32_t quota) const noexcept
-      WEIR_REQUIRES(bucket.lock);
+      WEIR_REQUIRES(bucket) {
+    for (uint32_t place = bucket.head(); place != 0;) {
+      Record& record = At(place);
+      if (record.hash == hash && record.quota == quota) {
+        return &record;
+      }
+      place = record.next;
+    }
+    return nullptr;
+  }
 
   // A record with a body of zeros, in the bucket's list. nullptr: all are live. `floor_ns` says
   // what may be taken back; the reserve is for states that overflowing keys share.
   enum class From { kArena, kReserve };
   Record* Add(Bucket& bucket, uint64_t hash, uint32_t quota, uint64_t words, uint64_t floor_ns,
-              From from) noexcept WEIR_REQUIRES(bucket.lock);
+              From from) noexcept WEIR_REQUIRES(bucket);
 
-  void Remove(Bucket& bucket, Record& record) noexcept WEIR_REQUIRES(bucket.lock);
+  void Remove(Bucket& bucket, Record& record) noexcept WEIR_REQUIRES(bucket);
 
  private:
-  static constexpr size_t kUnit = 16;  // what `next` counts in
-  static constexpr unsigned kClasses = 256;
-  // A bucket to this many bytes: six percent.
-  static constexpr size_t kBytesPerBucket = 128;
+  static constexpr size_t kUnit = 16;          // what `next` counts in
+  static constexpr size_t kFetchedBytes = 80;  // of a small record, which may be on two lines
+  static constexpr uint32_t kPlaceMax = ~uint32_t{0} >> 1;
+  static constexpr unsigned kClasses = 512;
+  // A bucket to this many bytes, the size of the smallest records: six percent.
+  static constexpr size_t kBytesPerBucket = 64;
   static constexpr uint64_t kReserveShare = 64;
   static constexpr uint64_t kSweptAtOnce = 1 << 16;
 
@@ -82,13 +151,13 @@ class Records {
 
   base::MappedMemory memory_;
   Bucket* buckets_ = nullptr;
-  uint64_t bucket_mask_ = 0;
+  uint64_t bucket_count_ = 0;
   std::byte* arena_ = nullptr;
   std::atomic<uint64_t> count_{0};
   std::atomic<uint64_t> hand_{0};  // the next bucket to sweep
 
   base::Mutex mutex_;
-  size_t taken_ WEIR_GUARDED_BY(mutex_) = kUnit;  // place 0 is no record
+  size_t taken_ WEIR_GUARDED_BY(mutex_) = 64;  // place 0 is no record
   size_t ordinary_end_ WEIR_GUARDED_BY(mutex_) = 0;
   size_t end_ WEIR_GUARDED_BY(mutex_) = 0;
   uint32_t free_[kClasses] WEIR_GUARDED_BY(mutex_) = {};

@@ -29,7 +29,7 @@ uint64_t Fill(Records& records, uint64_t first, uint64_t words, uint64_t until, 
   for (uint64_t i = first;; ++i, ++added) {
     const uint64_t hash = i * 0x9e3779b97f4a7c15U;
     Records::Bucket& bucket = records.BucketOf(hash);
-    const base::SpinLockHolder lock(bucket.lock);
+    const Records::Holder lock(bucket);
     Record* const record = records.Add(bucket, hash, 1, words, floor, Records::From::kArena);
     if (record == nullptr) {
       return added;
@@ -47,7 +47,7 @@ uint64_t CountIntact(const Records& records, uint64_t first, uint64_t count, uin
   for (uint64_t i = first; i < first + count; ++i) {
     const uint64_t hash = i * 0x9e3779b97f4a7c15U;
     Records::Bucket& bucket = records.BucketOf(hash);
-    const base::SpinLockHolder lock(bucket.lock);
+    const Records::Holder lock(bucket);
     Record* const record = records.Find(bucket, hash, 1);
     if (record != nullptr && record->body().size() == words) {
       const auto body = record->body();
@@ -65,7 +65,7 @@ TEST(Records, HoldWhatWasPutIntoThemAndUseNearlyAllOfTheBudget) {
     const uint64_t added = Fill(records, 1, words, 100, 0);
     EXPECT_EQ(records.count(), added);
     EXPECT_EQ(CountIntact(records, 1, added, words), added) << words;
-    // A header of 32 bytes, at most an eighth of rounding, six percent of buckets, the reserve.
+    // A header of 32 bytes, at most a sixteenth of rounding, six percent of buckets, the reserve.
     const double exact = static_cast<double>(added * (32 + 8 * words));
     EXPECT_GT(exact, 0.75 * kSmall) << words;
   }
