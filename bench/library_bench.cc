@@ -21,6 +21,7 @@
 #include "bench/latency.h"
 #include "bench/measure.h"
 #include "bench/peer_process.h"
+#include "bench/record_rows.h"
 #include "bench/rows.h"
 #include "bench/subjects.h"
 #include "bench/workload.h"
@@ -230,6 +231,8 @@ void RunSuite(const Options& options) {
   }
   MeasureDeniedKey(rows, options);
   MeasureWindowMemory(rows);
+  MeasureHolds(rows, options.effort);
+  MeasureSlidingLog(rows, options.effort);
   MeasureOtherLanguages(rows, options);
 }
 
