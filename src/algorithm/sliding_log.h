@@ -2,10 +2,13 @@
 // the limit: a ring of the stamps of the newest L units, each unit by itself.
 //
 // A ring of L is enough even when more has been counted (count-always): what fell out of it is
-// older than all of it, and while the ring is full of stamps in the window nothing fits.
+// older than all of it, and while the ring is full of stamps in the window nothing fits. Only
+// giving back could make room that those which fell out still need: so they are counted for as long
+// as the oldest stamp in the ring stays in the window, and take the place of what is given back,
+// dated as that one.
 //
-// The body of a record: one word [count:32 | head:32], then the ring. Stamps are nanoseconds of
-// store time and never go back within a key.
+// The body of a record: one word [fallen out:24 | count:20 | head:20], then the ring. Stamps are
+// nanoseconds of store time and never go back within a key.
 #pragma once
 
 #include <algorithm>
@@ -29,9 +32,10 @@ struct SlidingLog {
   struct State {
     const uint64_t* ring;
     uint64_t capacity;
-    uint64_t head;   // of the oldest stamp in the window
-    uint64_t count;  // stamps in the window
-    uint64_t at;     // the stamp of what is added: now, or the newest stamp if that is later
+    uint64_t head;    // of the oldest stamp in the window
+    uint64_t count;   // stamps in the window
+    uint64_t fallen;  // units that fell out of the ring and may be in the window still
+    uint64_t at;      // the stamp of what is added: now, or the newest stamp if that is later
     uint64_t added;
 
     [[nodiscard]] uint64_t StampAt(uint64_t i) const noexcept {
@@ -48,12 +52,19 @@ struct SlidingLog {
 
   static State Load(const Plan& plan, Body body, Now now) noexcept {
     if (body.empty()) {
-      return {.ring = nullptr, .capacity = 0, .head = 0, .count = 0, .at = now.ns, .added = 0};
+      return {.ring = nullptr,
+              .capacity = 0,
+              .head = 0,
+              .count = 0,
+              .fallen = 0,
+              .at = now.ns,
+              .added = 0};
     }
     State state{.ring = body.data() + 1,
                 .capacity = body.size() - 1,
-                .head = body[0] & base::LowBits(32),
-                .count = body[0] >> 32,
+                .head = body[0] & base::LowBits(20),
+                .count = body[0] >> 20 & base::LowBits(20),
+                .fallen = body[0] >> 40,
                 .at = now.ns,
                 .added = 0};
     if (state.count != 0) {
@@ -77,14 +88,15 @@ struct SlidingLog {
     state.head =
         state.head + gone < state.capacity ? state.head + gone : state.head + gone - state.capacity;
     state.count -= gone;
+    state.fallen = gone != 0 ? 0 : state.fallen;
     return state;
   }
 
   // Asks for the memory of the oldest stamp and of where the next one goes.
   static void Fetch(Body body) noexcept {
     const uint64_t capacity = body.size() - 1;
-    const uint64_t head = body[0] & base::LowBits(32);
-    const uint64_t next = head + (body[0] >> 32);
+    const uint64_t head = body[0] & base::LowBits(20);
+    const uint64_t next = head + (body[0] >> 20 & base::LowBits(20));
     __builtin_prefetch(&body[1 + head], 0, 3);
     __builtin_prefetch(&body[1 + (next < capacity ? next : next - capacity)], 1, 3);
   }
@@ -107,7 +119,7 @@ struct SlidingLog {
     for (uint64_t i = 0; i < added; ++i, ++count) {
       ring[head + count < capacity ? head + count : head + count - capacity] = state.at;
     }
-    body[0] = count << 32 | head;
+    body[0] = Pack(head, count, state.fallen + dropped);
   }
 
   // When the record is as good as none.
@@ -148,24 +160,42 @@ struct SlidingLog {
 
   static uint64_t Mark(const Plan&, const State& state, Now) noexcept { return state.at; }
 
+  static uint64_t Pack(uint64_t head, uint64_t count, uint64_t fallen) noexcept {
+    return std::min(fallen, base::LowBits(24)) << 40 | count << 20 | head;
+  }
+
   // Takes out up to `charged` units of that stamp, as far as they are in the window still.
   static Refund GiveBack(const Plan& plan, Body body, Now now, uint64_t mark,
                          uint32_t charged) noexcept {
     const State state = Load(plan, body, now);
-    uint64_t kept = 0;
-    uint64_t back = 0;
+    uint64_t matching = 0;
+    for (uint64_t i = state.count; i != 0 && matching < charged; --i) {
+      matching += state.StampAt(i - 1) == mark ? 1 : 0;
+    }
+    if (matching == 0) {
+      return {};
+    }
+    const uint64_t refilled = std::min(matching, state.fallen);
+    const uint64_t oldest = state.StampAt(0);
     uint64_t* const ring = body.data() + 1;
-    for (uint64_t i = 0; i < state.count; ++i) {
-      const uint64_t stamp = state.StampAt(i);
-      if (stamp == mark && back < charged) {
-        ++back;
+    const auto at = [&](uint64_t i) -> uint64_t& {
+      return ring[(state.head + i) % state.capacity];
+    };
+    // Towards the new end, the newest of that stamp left out; what is refilled comes in front.
+    uint64_t to = state.count;
+    uint64_t out = matching;
+    for (uint64_t i = state.count; i != 0; --i) {
+      if (out != 0 && at(i - 1) == mark) {
+        --out;
       } else {
-        ring[(state.head + kept) % state.capacity] = stamp;
-        ++kept;
+        at(--to) = at(i - 1);
       }
     }
-    body[0] = kept << 32 | state.head;
-    return {0, static_cast<uint32_t>(back), back != 0};
+    for (uint64_t i = 0; i < refilled; ++i) {
+      at(--to) = oldest;
+    }
+    body[0] = Pack((state.head + to) % state.capacity, state.count - to, state.fallen - refilled);
+    return {0, static_cast<uint32_t>(matching), true};
   }
 
   static uint64_t Used(const Plan&, const State& state, Now) noexcept {

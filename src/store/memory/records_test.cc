@@ -138,6 +138,24 @@ TEST(SlidingLog, CountAlwaysStaysExact) {
   EXPECT_TRUE(at.limiter.Check("key").allowed());
 }
 
+TEST(SlidingLog, GivingBackDoesNotForgetWhatFellOutOfTheRing) {
+  Fixture at("3/min sliding-log");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(at.limiter.Check("key").allowed());
+    at.clock.Advance(seconds(10));
+  }
+  Receipt receipt;
+  EXPECT_FALSE(
+      at.limiter.Check("key", {.mode = ChargeMode::kCountAlways, .receipt = &receipt}).allowed());
+  EXPECT_EQ(at.limiter.GiveBack(receipt), 1U);
+  // Charged at 0, 10 and 20 s, the first of which had fallen out; now 30 s.
+  EXPECT_EQ(at.limiter.Check("key", 0).remaining, 0U);
+  at.clock.Advance(seconds(40));
+  EXPECT_EQ(at.limiter.Check("key", 0).remaining, 2U) << "it is dated as the oldest then left";
+  at.clock.Advance(seconds(10));
+  EXPECT_EQ(at.limiter.Check("key", 0).remaining, 3U);
+}
+
 TEST(SlidingLog, GivesBackWhatIsStillInTheWindowAndOnce) {
   Fixture at("5/min sliding-log");
   Receipt first;
