@@ -17,6 +17,7 @@
 #include "weir/decision.h"
 #include "weir/hold.h"
 #include "weir/quota.h"
+#include "weir/reservation.h"
 #include "weir/result.h"
 #include "weir/store.h"
 #include "weir/time.h"
@@ -94,6 +95,14 @@ class Limiter {
   // A lease begins anew now, and never ends earlier than it did. False: the hold has ended (or an
   // option is out of range), and what it stood for may be somebody else's.
   bool Renew(const Hold& hold, const RenewOptions& options = {}) noexcept;
+
+  // All other quotas, for costs known only afterwards (reservation.h). Charges the estimate, or
+  // denies and charges nothing; denied with Basis::kClosed if there is no room for a reservation.
+  Reserved Reserve(std::string_view key, Cost estimate,
+                   const ReserveOptions& options = {}) noexcept;
+  // Once: what it came to in the end, 0 for nothing at all.
+  Settlement Settle(Reservation reservation, Cost actual,
+                    std::optional<Timestamp> now = std::nullopt) noexcept;
 
   // Changes the quota under traffic. What keys owe is carried over: a raise never turns an allowed
   // request into a denied one, and nobody gets a fresh bucket. Holds stay as they are. What is held

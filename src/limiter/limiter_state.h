@@ -17,6 +17,7 @@ struct Limiter::State {
   State(std::shared_ptr<MemoryStore> owner, store::Binding* bound, Quota initial)
       : binding(bound),
         shared(owner->state()),
+        origin(bound->id),
         store(std::move(owner)),
         quota(std::move(initial)) {}
 
@@ -25,6 +26,7 @@ struct Limiter::State {
   std::atomic<store::Binding*> binding;
   store::SharedState& shared;
 
+  const uint32_t origin;  // names this limiter within its store, whatever becomes of its quota
   const std::shared_ptr<MemoryStore> store;
   base::Mutex mutex;
   Quota quota WEIR_GUARDED_BY(mutex);

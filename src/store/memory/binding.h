@@ -49,6 +49,9 @@ struct EngineOps {
   // Any mode, with a receipt if wanted.
   void (*charge)(Binding&, std::string_view key, const Request&, uint64_t now_ns,
                  Decision&) noexcept;
+  // The same for a key that is known by its hash. REQUIRES: count-always, a cost in range.
+  void (*charge_hashed)(Binding&, uint64_t key_hash, uint64_t phase, const Request&,
+                        uint64_t now_ns, Decision&) noexcept;
   algorithm::Refund (*give_back)(Binding&, Receipt&, uint64_t now_ns) noexcept;
   // What a key had in use at `at_ns`, when another binding took over from this one.
   algorithm::Carried (*used)(Binding&, uint64_t key_hash, uint64_t phase, uint64_t now_ns,

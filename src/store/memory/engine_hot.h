@@ -307,6 +307,12 @@ struct Hot {
     }
   }
 
+  static void ChargeHashed(Binding& binding, uint64_t key_hash, uint64_t phase,
+                           const Request& request, uint64_t now_ns, Decision& out) noexcept {
+    Cold::DecideScalar(binding, *binding.table, key_hash, phase, now_ns, request, out);
+    Tally(binding, out);
+  }
+
   // A group of keys under way.
   struct Group {
     size_t size = 0;
@@ -406,6 +412,7 @@ struct Hot {
       .check = &Check,
       .check_many = &CheckMany,
       .charge = &Charge,
+      .charge_hashed = &ChargeHashed,
       .give_back = &Later::GiveBack,
       .used = &Later::Used,
   };

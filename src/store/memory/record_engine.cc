@@ -186,6 +186,12 @@ struct RecordEngine {
     ChargeHashed(ask, HashFor(binding, ask.key_hash), mine, out);
   }
 
+  static void ChargeByHash(Binding& binding, uint64_t key_hash, uint64_t, const Request& request,
+                           uint64_t now_ns, Decision& out) noexcept {
+    ChargeHashed({binding, key_hash, now_ns, request}, HashFor(binding, key_hash),
+                 binding.store->counters.Get(), out);
+  }
+
   static void Check(Binding& binding, std::string_view key, uint64_t cost, uint64_t now_ns,
                     Decision& out) noexcept {
     Charge(binding, key, Request{.cost = cost}, now_ns, out);
@@ -318,6 +324,7 @@ struct RecordEngine {
       .check = &Check,
       .check_many = &CheckMany,
       .charge = &Charge,
+      .charge_hashed = &ChargeByHash,
       .give_back = &GiveBack,
       .used = &Used,
   };

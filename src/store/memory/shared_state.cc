@@ -28,7 +28,9 @@ SharedState::SharedState(const MemoryOptions& chosen)
       secret(base::ProcessSecret()),
       simd(chosen.simd == Simd::kAuto ? BestSimd() : chosen.simd),
       clock(chosen.clock != nullptr ? *chosen.clock : SystemClock(), chosen.max_skew),
-      housekeeping(*this) {
+      housekeeping(*this),
+      next_reservation(base::HashKey("reservations", secret) ^
+                       base::SaltFor(reinterpret_cast<uintptr_t>(this))) {
   housekeeping.Start(TableClock::kStartNs);
   const auto pages =
       options.huge_pages ? base::MappedMemory::Pages::kHuge : base::MappedMemory::Pages::kDefault;

@@ -36,6 +36,8 @@ struct SharedState {
   TableClock clock;
   Housekeeping housekeeping;
 
+  std::atomic<uint64_t> next_reservation;  // reservations.cc
+
   base::Mutex update_mutex;
 
   // REQUIRES: id of a binding made by this store.
