@@ -28,7 +28,8 @@ class StoreOptions(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t), ("budget_bytes", ctypes.c_uint64),
                 ("max_skew_ns", ctypes.c_int64), ("fleet_secret", ctypes.c_uint64),
                 ("overflow", ctypes.c_uint32), ("keys", ctypes.c_uint32),
-                ("huge_pages", ctypes.c_uint32), ("reserved", ctypes.c_uint32)]
+                ("huge_pages", ctypes.c_uint32), ("reserved", ctypes.c_uint32),
+                ("record_percent", ctypes.c_uint32), ("wide_percent", ctypes.c_uint32)]
 
     def __init__(self, **fields):
         super().__init__(struct_size=ctypes.sizeof(StoreOptions), **fields)
@@ -56,6 +57,22 @@ class Receipt(ctypes.Structure):
     """Proof of a charge, for Limiter.give_back."""
 
     _fields_ = [("_opaque", ctypes.c_uint64 * 4)]
+
+
+class Hold(ctypes.Structure):
+    """What is held; `fence` grows with every hold of a key. For Limiter.release and renew."""
+
+    _fields_ = [("_receipt", Receipt), ("fence", ctypes.c_uint64)]
+
+
+class Settlement(ctypes.Structure):
+    """What settling a reservation came to."""
+
+    _fields_ = [("actual", ctypes.c_uint64), ("given_back", ctypes.c_uint32),
+                ("charged", ctypes.c_uint32), ("_outcome", ctypes.c_uint32),
+                ("_reserved", ctypes.c_uint32), ("decision", Decision)]
+
+    outcome = property(lambda self: ("settled", "before", "gone", "refused")[self._outcome])
 
 
 class Stats(ctypes.Structure):
@@ -88,6 +105,13 @@ def _load():
         "weir_charge": (ctypes.c_int, [handle, *key, ctypes.c_uint64, ctypes.c_int, out(Receipt),
                                        out(Decision)]),
         "weir_give_back": (ctypes.c_int64, [handle, out(Receipt)]),
+        "weir_acquire": (ctypes.c_int, [handle, *key, ctypes.c_uint64, ctypes.c_int64, out(Hold),
+                                        out(Decision)]),
+        "weir_release": (ctypes.c_int, [handle, out(Hold)]),
+        "weir_renew": (ctypes.c_int, [handle, out(Hold), ctypes.c_int64]),
+        "weir_reserve": (ctypes.c_int, [handle, *key, ctypes.c_uint64, ctypes.c_int64,
+                                        out(ctypes.c_uint64), out(Decision)]),
+        "weir_settle": (ctypes.c_int, [handle, ctypes.c_uint64, ctypes.c_uint64, out(Settlement)]),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(library, name)
@@ -151,6 +175,34 @@ class Limiter:
     def give_back(self, receipt):
         """The units given back, as far as they were still owed."""
         return _checked(_library.weir_give_back(self._handle, receipt))
+
+    def acquire(self, key, cost=1, lease=0.0):
+        """(decision, hold) with a concurrency quota. A lease, in seconds, of 0 is the quota's."""
+        key, decision, hold = _bytes(key), Decision(), Hold()
+        _checked(_library.weir_acquire(self._handle, key, len(key), cost, round(lease * 1e9), hold,
+                                       decision))
+        return decision, hold
+
+    def release(self, hold):
+        """False if it had ended already."""
+        return _checked(_library.weir_release(self._handle, hold)) == 1
+
+    def renew(self, hold, lease=0.0):
+        """False if it has ended, and may be somebody else's."""
+        return _checked(_library.weir_renew(self._handle, hold, round(lease * 1e9))) == 1
+
+    def reserve(self, key, estimate, lasts=0.0):
+        """(decision, number) of a charge to be settled within `lasts` seconds (0: 10 minutes)."""
+        key, decision, number = _bytes(key), Decision(), ctypes.c_uint64()
+        _checked(_library.weir_reserve(self._handle, key, len(key), estimate, round(lasts * 1e9),
+                                       number, decision))
+        return decision, number.value
+
+    def settle(self, reservation, actual):
+        """What was used in the end; counts once."""
+        settlement = Settlement()
+        _checked(_library.weir_settle(self._handle, reservation, actual, settlement))
+        return settlement
 
     def update(self, quota):
         """Changes the quota; what keys owe is carried over."""

@@ -27,7 +27,7 @@
 // weir_version and the *_name and *_text functions.
 //
 // ABI. Libraries with the same WEIR_ABI_VERSION (the number in libweir.so.<n>) are interchangeable:
-// functions and constants are only added, weir_decision, weir_key and weir_receipt never change.
+// functions and constants are only added, and the structs without struct_size never change.
 // Structs that begin with struct_size may grow at the end; set it to sizeof. A field that is 0 has
 // its default, so that a struct of zeros with its size is a good one.
 #ifndef WEIR_WEIR_H
@@ -75,10 +75,13 @@ enum weir_problem {
   WEIR_PROBLEM_COST_ABOVE_BURST = 1,  // more than the quota admits at once on a fresh key
   WEIR_PROBLEM_COST_TOO_LARGE = 2,    // above 2^32; a negative number arrives as such
   WEIR_PROBLEM_KEY_EMPTY = 3,
-  WEIR_PROBLEM_KEY_TOO_LONG = 4,       // above 65535 bytes
-  WEIR_PROBLEM_KEY_HAS_NUL = 5,        // unless the store takes WEIR_KEYS_BINARY
-  WEIR_PROBLEM_NOW_TOO_FAR = 6,        // now_ns is further from the store's clock than max_skew_ns
-  WEIR_PROBLEM_MAX_WAIT_TOO_SHORT = 7  // even on a fresh key it would wait longer than max_wait_ns
+  WEIR_PROBLEM_KEY_TOO_LONG = 4,        // above 65535 bytes
+  WEIR_PROBLEM_KEY_HAS_NUL = 5,         // unless the store takes WEIR_KEYS_BINARY
+  WEIR_PROBLEM_NOW_TOO_FAR = 6,         // now_ns is further from the store's clock than max_skew_ns
+  WEIR_PROBLEM_MAX_WAIT_TOO_SHORT = 7,  // even on a fresh key it would wait longer than max_wait_ns
+  WEIR_PROBLEM_WRONG_QUOTA = 8,  // weir_acquire needs a concurrency quota, weir_reserve another
+  WEIR_PROBLEM_LEASE_OUT_OF_RANGE = 9,  // not from 1 us to 366 days
+  WEIR_PROBLEM_NO_RECORDS = 10  // the store has no memory for reservations: see record_percent
 };
 
 // What a decision rests on.
@@ -123,6 +126,11 @@ typedef struct weir_store_options {
   uint32_t keys;          // weir_keys
   uint32_t huge_pages;    // weir_huge_pages
   uint32_t reserved;      // 0
+  // Of the budget, 1 to 100: for sliding logs, sliced windows, holds and reservations. 0: none, or
+  // all of it for a limiter with a store of its own whose quota needs them.
+  uint32_t record_percent;
+  // Of the rest, 1 to 100: for 16-byte slots (windows). 0: half, or what the quota needs.
+  uint32_t wide_percent;
 } weir_store_options;
 
 typedef struct weir_decision {
@@ -149,6 +157,37 @@ typedef struct weir_key {
 typedef struct weir_receipt {
   uint64_t opaque[4];
 } weir_receipt;
+
+// What is held. A copy means the same hold; only the first release of any of them counts.
+typedef struct weir_hold {
+  weir_receipt receipt;
+  uint64_t fence;  // larger than that of any hold of its key before; 0: nothing is held
+} weir_hold;
+
+enum weir_settled {
+  WEIR_SETTLED = 0,
+  WEIR_SETTLED_BEFORE = 1,  // by this or another call; nothing was done
+  WEIR_SETTLED_GONE = 2,    // unknown here, or ended by itself; nothing was done
+  WEIR_SETTLED_REFUSED = 3  // see decision.problem; nothing was done, and it is still open
+};
+
+typedef struct weir_settlement {
+  uint64_t actual;         // what it was settled with: now, or when it already was
+  uint32_t given_back;     // of the estimate, by this call
+  uint32_t charged;        // beyond the estimate, by this call
+  uint32_t outcome;        // weir_settled
+  uint32_t reserved;       // 0
+  weir_decision decision;  // how the key stands now, if settled by this call
+} weir_settlement;
+
+// One of several charges that are taken together.
+typedef struct weir_part {
+  weir_limiter* limiter;
+  weir_key key;
+  uint64_t cost;
+  uint32_t mode;      // WEIR_ADMIT or WEIR_COUNT_ALWAYS
+  uint32_t reserved;  // 0
+} weir_part;
 
 typedef struct weir_stats {
   size_t struct_size;  // sizeof(weir_stats), set by the caller; fields beyond it are not written
@@ -235,6 +274,33 @@ WEIR_API int weir_take_up_to(weir_limiter* limiter, const char* key, size_t key_
 // Gives back what the receipt was charged, as far as it is still owed, and empties the receipt.
 // Answers the whole units given back, or a negative weir_status.
 WEIR_API int64_t weir_give_back(weir_limiter* limiter, weir_receipt* receipt);
+
+// Takes every WEIR_ADMIT part or none of them; WEIR_COUNT_ALWAYS parts are counted either way. At
+// most 64 parts. `decisions` has one for each part, and so has `receipts` unless it is NULL;
+// `deciding`, unless NULL, is told which part speaks for all.
+WEIR_API int weir_check_all(const weir_part* parts, size_t count, weir_decision* decisions,
+                            weir_receipt* receipts, size_t* deciding);
+
+// ---- Holds, with quotas such as "concurrency 20 lease 30s": 1 held, 0 not, negative a
+// weir_status. A lease of 0 is the quota's. `hold` is written in every case; a receipt of
+// weir_charge or weir_check_all is given back by weir_give_back instead.
+WEIR_API int weir_acquire(weir_limiter* limiter, const char* key, size_t key_length, uint64_t cost,
+                          int64_t lease_ns, weir_hold* hold, weir_decision* decision);
+// 1 ended by this call, 0 it had ended already.
+WEIR_API int weir_release(weir_limiter* limiter, const weir_hold* hold);
+// 1 the lease begins anew, 0 the hold has ended and may be somebody else's.
+WEIR_API int weir_renew(weir_limiter* limiter, const weir_hold* hold, int64_t lease_ns);
+
+// ---- Reservations, with all other quotas, for costs known only afterwards. Charges the estimate:
+// 1 reserved, 0 not. It may be settled for lasts_ns (0: 10 minutes) and stays charged if nobody
+// does.
+WEIR_API int weir_reserve(weir_limiter* limiter, const char* key, size_t key_length,
+                          uint64_t estimate, int64_t lasts_ns, uint64_t* reservation,
+                          weir_decision* decision);
+// Gives back what was not used, or counts what was used beyond the estimate, once: 1 settled by
+// this call, 0 not. `settlement` may be NULL.
+WEIR_API int weir_settle(weir_limiter* limiter, uint64_t reservation, uint64_t actual,
+                         weir_settlement* settlement);
 
 #ifdef __cplusplus
 }

@@ -17,9 +17,10 @@ constexpr const char* kStatusNames[] = {
     "ok", "invalid_argument", "unavailable", "deadline_exceeded", "overloaded", "internal"};
 constexpr const char* kOutcomeNames[] = {"allowed", "denied", "refused"};
 constexpr const char* kBasisNames[] = {"store", "overflow", "open", "closed"};
-constexpr const char* kProblemNames[] = {"none",        "cost_above_burst",  "cost_too_large",
-                                         "key_empty",   "key_too_long",      "key_has_nul",
-                                         "now_too_far", "max_wait_too_short"};
+constexpr const char* kProblemNames[] = {
+    "none",        "cost_above_burst", "cost_too_large",     "key_empty",   "key_too_long",
+    "key_has_nul", "now_too_far",      "max_wait_too_short", "wrong_quota", "lease_out_of_range",
+    "no_records"};
 constexpr const char* kProblemTexts[] = {
     "no problem",
     "cost: more than the quota's burst, so it can never fit; ask for at most decision.limit units "
@@ -32,6 +33,10 @@ constexpr const char* kProblemTexts[] = {
     "weir_now",
     "max_wait_ns: shorter than this cost would wait even on a fresh key; ask for fewer units, or "
     "allow a longer wait",
+    "quota: weir_acquire needs a concurrency quota, such as concurrency 20 lease 30s, and "
+    "weir_reserve one of another kind",
+    "lease_ns, lasts_ns: must be 0, or from 1000 to 31622400000000000 (366 days)",
+    "record_percent: leaves the store no memory for reservations; give it at least 1",
 };
 
 using weir::Basis;
@@ -52,6 +57,9 @@ static_assert(WEIR_PROBLEM_KEY_TOO_LONG == static_cast<int>(Problem::kKeyTooLong
 static_assert(WEIR_PROBLEM_KEY_HAS_NUL == static_cast<int>(Problem::kKeyHasNul));
 static_assert(WEIR_PROBLEM_NOW_TOO_FAR == static_cast<int>(Problem::kNowTooFar));
 static_assert(WEIR_PROBLEM_MAX_WAIT_TOO_SHORT == static_cast<int>(Problem::kMaxWaitTooShort));
+static_assert(WEIR_PROBLEM_WRONG_QUOTA == static_cast<int>(Problem::kWrongQuota));
+static_assert(WEIR_PROBLEM_LEASE_OUT_OF_RANGE == static_cast<int>(Problem::kLeaseOutOfRange));
+static_assert(WEIR_PROBLEM_NO_RECORDS == static_cast<int>(Problem::kNoRecords));
 
 }  // namespace
 

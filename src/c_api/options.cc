@@ -61,6 +61,12 @@ Result<MemoryOptions> ReadOptions(const weir_store_options* given) {
   if (own.reserved != 0) {
     return NotAChoice("reserved", own.reserved, "0");
   }
+  if (own.record_percent > 100) {
+    return NotAChoice("record_percent", own.record_percent, "1 to 100, or 0 for none");
+  }
+  if (own.wide_percent > 100) {
+    return NotAChoice("wide_percent", own.wide_percent, "1 to 100, or 0 for half");
+  }
   if (own.budget_bytes > std::numeric_limits<size_t>::max() / 2) {
     return Error::Invalid("options.budget_bytes: " + std::to_string(own.budget_bytes) +
                           " is more than this machine can address");
@@ -70,6 +76,12 @@ Result<MemoryOptions> ReadOptions(const weir_store_options* given) {
   }
   if (own.max_skew_ns != 0) {
     options.max_skew = Duration(own.max_skew_ns);
+  }
+  if (own.record_percent != 0) {
+    options.record_percent = static_cast<int>(own.record_percent);
+  }
+  if (own.wide_percent != 0) {
+    options.wide_percent = static_cast<int>(own.wide_percent);
   }
   options.fleet_secret = own.fleet_secret;
   options.overflow = static_cast<OverflowPolicy>(own.overflow);

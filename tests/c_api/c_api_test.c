@@ -2,6 +2,7 @@
 // nothing comes back while the test runs; what must come back is asked for at a later now_ns.
 #include <limits.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,9 @@ static void test_names(void) {
   EXPECT(strcmp(weir_problem_name(WEIR_PROBLEM_NOW_TOO_FAR), "now_too_far") == 0);
   EXPECT(strcmp(weir_problem_name(WEIR_PROBLEM_MAX_WAIT_TOO_SHORT), "max_wait_too_short") == 0);
   EXPECT(strstr(weir_problem_text(WEIR_PROBLEM_MAX_WAIT_TOO_SHORT), "max_wait_ns:") != NULL);
-  EXPECT(strcmp(weir_problem_name(8), "unknown") == 0);
+  EXPECT(strcmp(weir_problem_name(WEIR_PROBLEM_NO_RECORDS), "no_records") == 0);
+  EXPECT(strncmp(weir_problem_text(WEIR_PROBLEM_NO_RECORDS), "record_percent:", 15) == 0);
+  EXPECT(strcmp(weir_problem_name(11), "unknown") == 0);
   EXPECT(strncmp(weir_problem_text(WEIR_PROBLEM_KEY_EMPTY), "key:", 4) == 0);
   EXPECT(strcmp(weir_basis_name(WEIR_BASIS_CLOSED), "closed") == 0);
   EXPECT(strcmp(weir_basis_name(4), "unknown") == 0);
@@ -69,7 +72,8 @@ static void test_store_options(void) {
   EXPECT_INVALID(weir_store_create(NULL, NULL), "store:");
 
   weir_store_options options = small();
-  options.struct_size = sizeof options - 1;
+  options.struct_size =
+      offsetof(weir_store_options, record_percent) - 1;  // the first version less 1
   EXPECT_INVALID(weir_store_create(&options, &store), "store_options.struct_size");
   options = small();
   options.overflow = 3;
@@ -88,6 +92,12 @@ static void test_store_options(void) {
   EXPECT_INVALID(weir_store_create(&options, &store), "budget_bytes");
   options.budget_bytes = UINT64_MAX;
   EXPECT_INVALID(weir_store_create(&options, &store), "options.budget_bytes");
+  options = small();
+  options.record_percent = 101;
+  EXPECT_INVALID(weir_store_create(&options, &store), "options.record_percent");
+  options = small();
+  options.wide_percent = 101;
+  EXPECT_INVALID(weir_store_create(&options, &store), "options.wide_percent");
   options = small();
   options.max_skew_ns = -1;
   EXPECT_INVALID(weir_store_create(&options, &store), "max_skew");
@@ -368,6 +378,124 @@ static void test_charge(void) {
   weir_limiter_free(limiter);
 }
 
+static void test_holds(void) {
+  weir_limiter* limiter = make("concurrency 2 lease 1h");
+  weir_hold first;
+  weir_hold second;
+  weir_hold third;
+  weir_decision decision;
+  EXPECT(weir_acquire(limiter, "k", 1, 1, 0, &first, &decision) == 1);
+  EXPECT(decision.remaining == 1 && first.fence != 0);
+  EXPECT(weir_acquire(limiter, "k", 1, 1, 60 * kSecond, &second, NULL) == 1);
+  EXPECT(second.fence > first.fence);
+  EXPECT(weir_acquire(limiter, "k", 1, 1, 0, &third, &decision) == 0);
+  EXPECT(third.fence == 0 && decision.outcome == WEIR_DENIED);
+  EXPECT(decision.retry_after_ns > 58 * kSecond && decision.retry_after_ns <= 61 * kSecond);
+  EXPECT(weir_renew(limiter, &second, 0) == 1);
+  EXPECT(weir_release(limiter, &first) == 1);
+  EXPECT(weir_release(limiter, &first) == 0);
+  EXPECT(weir_renew(limiter, &first, 0) == 0);
+  EXPECT(weir_acquire(limiter, "k", 1, 1, 0, &third, NULL) == 1);
+
+  EXPECT(weir_acquire(limiter, "k", 1, 1, 1, &third, &decision) == 0);
+  EXPECT(decision.problem == WEIR_PROBLEM_LEASE_OUT_OF_RANGE);
+  EXPECT_INVALID(weir_renew(limiter, &second, 1), "lease_ns:");
+  EXPECT_INVALID(weir_acquire(NULL, "k", 1, 1, 0, &third, NULL), "limiter:");
+  EXPECT_INVALID(weir_acquire(limiter, NULL, 1, 1, 0, &third, NULL), "key:");
+  EXPECT_INVALID(weir_acquire(limiter, "k", 1, 1, 0, NULL, NULL), "hold:");
+  EXPECT_INVALID(weir_release(NULL, &first), "limiter:");
+  EXPECT_INVALID(weir_release(limiter, NULL), "hold:");
+  EXPECT_INVALID(weir_renew(limiter, NULL, 0), "hold:");
+  weir_limiter_free(limiter);
+  limiter = make("10/h");
+  EXPECT(weir_acquire(limiter, "k", 1, 1, 0, &third, &decision) == 0);
+  EXPECT(decision.problem == WEIR_PROBLEM_WRONG_QUOTA);
+  weir_limiter_free(limiter);
+}
+
+static void test_reservations(void) {
+  weir_store_options options = small();
+  options.record_percent = 20;
+  weir_limiter* limiter = NULL;
+  EXPECT(weir_limiter_create("100/day fixed-window", &options, &limiter) == WEIR_OK);
+  uint64_t id = 0;
+  weir_decision decision;
+  weir_settlement settlement;
+  EXPECT(weir_reserve(limiter, "k", 1, 40, 0, &id, &decision) == 1);
+  EXPECT(id != 0 && decision.remaining == 60);
+  EXPECT(weir_settle(limiter, id, 10, &settlement) == 1);
+  EXPECT(settlement.outcome == WEIR_SETTLED && settlement.given_back == 30);
+  EXPECT(settlement.decision.remaining == 90);
+  EXPECT(weir_settle(limiter, id, 99, &settlement) == 0);
+  EXPECT(settlement.outcome == WEIR_SETTLED_BEFORE && settlement.actual == 10);
+  EXPECT(weir_reserve(limiter, "k", 1, 40, 60 * kSecond, &id, NULL) == 1);
+  EXPECT(weir_settle(limiter, id, UINT64_MAX, &settlement) == 0);
+  EXPECT(settlement.outcome == WEIR_SETTLED_REFUSED);
+  EXPECT(settlement.decision.problem == WEIR_PROBLEM_COST_TOO_LARGE);
+  EXPECT(weir_settle(limiter, id, 100, &settlement) == 1);
+  EXPECT(settlement.charged == 60 && settlement.decision.allowed == 0);
+  EXPECT(weir_reserve(limiter, "k", 1, 1, 0, &id, NULL) == 0 && id == 0);
+  EXPECT(weir_settle(limiter, 12345, 1, NULL) == 0);
+
+  EXPECT(weir_reserve(limiter, "k", 1, 1, 1, &id, &decision) == 0);
+  EXPECT(decision.problem == WEIR_PROBLEM_LEASE_OUT_OF_RANGE);
+  EXPECT_INVALID(weir_reserve(NULL, "k", 1, 1, 0, &id, NULL), "limiter:");
+  EXPECT_INVALID(weir_reserve(limiter, NULL, 1, 1, 0, &id, NULL), "key:");
+  EXPECT_INVALID(weir_reserve(limiter, "k", 1, 1, 0, NULL, NULL), "reservation:");
+  EXPECT_INVALID(weir_settle(NULL, id, 1, &settlement), "limiter:");
+  EXPECT(settlement.outcome == WEIR_SETTLED_REFUSED);
+  weir_limiter_free(limiter);
+  limiter = make("10/h");
+  EXPECT(weir_reserve(limiter, "k", 1, 1, 0, &id, &decision) == 0);
+  EXPECT(decision.problem == WEIR_PROBLEM_NO_RECORDS);
+  weir_limiter_free(limiter);
+}
+
+static void test_check_all(void) {
+  weir_store_options options = small();
+  options.record_percent = 30;
+  options.wide_percent = 50;
+  weir_store* store = NULL;
+  weir_limiter* at_once = NULL;
+  weir_limiter* rate = NULL;
+  EXPECT(weir_store_create(&options, &store) == WEIR_OK);
+  EXPECT(weir_limiter_create_on("concurrency 2 lease 1h", store, &at_once) == WEIR_OK);
+  EXPECT(weir_limiter_create_on("5/day fixed-window", store, &rate) == WEIR_OK);
+  weir_part parts[2] = {{at_once, {"k", 1}, 1, WEIR_ADMIT, 0}, {rate, {"k", 1}, 2, WEIR_ADMIT, 0}};
+  weir_decision decisions[2];
+  weir_receipt receipts[2];
+  size_t deciding = 9;
+  EXPECT(weir_check_all(parts, 2, decisions, receipts, &deciding) == 1);
+  EXPECT(decisions[0].remaining == 1 && decisions[1].remaining == 3);
+  EXPECT(weir_check_all(parts, 2, decisions, NULL, NULL) == 1);
+  EXPECT(weir_check_all(parts, 2, decisions, NULL, &deciding) == 0);
+  EXPECT(decisions[1].remaining == 1);
+  EXPECT(weir_give_back(at_once, &receipts[0]) == 1);
+  EXPECT(weir_check_all(parts, 2, decisions, receipts, &deciding) == 0);
+  EXPECT(deciding == 1);
+  EXPECT(weir_check(at_once, "k", 1, 0, &decisions[0]) == 1 && decisions[0].remaining == 1);
+  EXPECT(weir_check_all(NULL, 0, NULL, NULL, NULL) == 1);
+
+  EXPECT_INVALID(weir_check_all(NULL, 2, decisions, NULL, NULL), "parts:");
+  EXPECT_INVALID(weir_check_all(parts, 2, NULL, NULL, NULL), "decisions:");
+  parts[1].mode = WEIR_UP_TO;
+  EXPECT_INVALID(weir_check_all(parts, 2, decisions, NULL, NULL), "parts.mode:");
+  parts[1].mode = WEIR_ADMIT;
+  parts[1].reserved = 1;
+  EXPECT_INVALID(weir_check_all(parts, 2, decisions, NULL, NULL), "parts.reserved:");
+  parts[1].reserved = 0;
+  parts[1].limiter = NULL;
+  EXPECT_INVALID(weir_check_all(parts, 2, decisions, receipts, NULL), "limiter:");
+  EXPECT(decisions[0].allowed == 0 && decisions[0].outcome == WEIR_REFUSED);
+  weir_decision many[65];
+  weir_part all[65];
+  memset(all, 0, sizeof all);
+  EXPECT_INVALID(weir_check_all(all, 65, many, NULL, NULL), "count:");
+  weir_limiter_free(rate);
+  weir_limiter_free(at_once);
+  weir_store_free(store);
+}
+
 enum { kThreads = 4, kChecks = 20000, kLimit = 30000 };
 
 struct worker {
@@ -418,6 +546,9 @@ int main(void) {
   test_queue();
   test_many();
   test_charge();
+  test_holds();
+  test_reservations();
+  test_check_all();
   test_threads();
   printf("c_api: %d failed\n", failures);
   return failures == 0 ? 0 : 1;

@@ -18,7 +18,9 @@ class PythonTest(unittest.TestCase):
     def test_layouts_are_those_of_the_header(self):
         self.assertEqual(ctypes.sizeof(weir.Decision), 32)
         self.assertEqual(ctypes.sizeof(weir.Receipt), 32)
-        self.assertEqual(ctypes.sizeof(weir.StoreOptions), 48)
+        self.assertEqual(ctypes.sizeof(weir.StoreOptions), 56)
+        self.assertEqual(ctypes.sizeof(weir.Hold), 40)
+        self.assertEqual(ctypes.sizeof(weir.Settlement), 56)
         self.assertEqual(ctypes.sizeof(weir.Stats), 88)
 
     def test_denies_what_exceeds_the_burst(self):
@@ -74,6 +76,24 @@ class PythonTest(unittest.TestCase):
         self.assertEqual(limiter.charge("k", 20, weir.UP_TO)[0].charged, 10)
         limiter.update("15/h fixed-window from first-hit")
         self.assertEqual(limiter.check("k", 0).remaining, 5)
+
+    def test_holds_and_releases(self):
+        limiter = weir.Limiter("concurrency 1 lease 30s", **SMALL)
+        decision, hold = limiter.acquire("k")
+        self.assertTrue(decision.allowed and limiter.renew(hold))
+        denied, none = limiter.acquire("k")
+        self.assertEqual((denied.allowed, none.fence), (False, 0))
+        self.assertEqual([limiter.release(hold), limiter.release(hold)], [True, False])
+        self.assertGreater(limiter.acquire("k", lease=5)[1].fence, hold.fence)
+
+    def test_reserves_and_settles(self):
+        limiter = weir.Limiter("100/day fixed-window", record_percent=20, **SMALL)
+        decision, number = limiter.reserve("k", 40)
+        self.assertEqual(decision.remaining, 60)
+        self.assertEqual(limiter.settle(number, 10).given_back, 30)
+        again = limiter.settle(number, 10)
+        self.assertEqual((again.outcome, again.actual), ("before", 10))
+        self.assertEqual(limiter.check("k", 0).remaining, 90)
 
     def test_threads_share_a_limit(self):
         limiter = weir.Limiter("500/day fixed-window from first-hit", **SMALL)
