@@ -45,8 +45,9 @@ struct MemoryOptions {
   // Layout. Buckets and gaps at whole microseconds take 8-byte slots, all else 16-byte slots.
   // -1: half each; a limiter made without a store gives its whole budget to what its quota needs.
   int wide_percent = -1;
-  // Of the budget, for sliding logs and sliced windows, whose states are records of many bytes; the
-  // rest is for slots. -1: none, or all of it for a limiter made without a store that needs them.
+  // Of the budget, for sliding logs, sliced windows, holds and reservations, which are records of
+  // many bytes; the rest is for slots. -1: none, or all of it for a limiter made without a store
+  // that needs them.
   int record_percent = -1;
   bool huge_pages = true;  // ask for them; without them the table works all the same
   Simd simd = Simd::kAuto;

@@ -325,6 +325,23 @@ TEST(Hold, OfManyKeysIsThatOfEachInTurn) {
   }
 }
 
+// The figures of docs/reference/algorithms.md: the whole budget over the keys that found room.
+TEST(Hold, TakesTheBytesThatAreDocumented) {
+  const auto bytes_with = [](int holds) {
+    Fixture at("concurrency 100 lease 1h");
+    for (uint64_t keys = 0;; ++keys) {
+      for (int i = 0; i < holds; ++i) {
+        if (!at.limiter.Acquire("key " + std::to_string(keys)).allowed()) {
+          return static_cast<double>(at.limiter.store()->Stats().budget_bytes) /
+                 static_cast<double>(keys);
+        }
+      }
+    }
+  };
+  EXPECT_NEAR(bytes_with(1), 69, 1);
+  EXPECT_NEAR(bytes_with(100), 1803, 60);
+}
+
 TEST(ScopedHold, ReleasesAtTheEndOfItsScope) {
   Fixture at("concurrency 1 lease 30s");
   {
