@@ -23,6 +23,7 @@
 #include "bench/peer_process.h"
 #include "bench/record_rows.h"
 #include "bench/rows.h"
+#include "bench/sketch_rows.h"
 #include "bench/subjects.h"
 #include "bench/workload.h"
 
@@ -228,7 +229,9 @@ void RunSuite(const Options& options) {
                           static_cast<double>(map.size())});
     MeasureManyKeys(rows, options, limiter, map);
     MeasureLatency(rows, limiter, map);
+    MeasureSketch(rows, options.effort, limiter, kManyKeys, kThreads);
   }
+  MeasureCollisions(rows);
   MeasureDeniedKey(rows, options);
   MeasureWindowMemory(rows);
   MeasureHolds(rows, options.effort);

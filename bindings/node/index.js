@@ -11,7 +11,7 @@
 
 const native = require('./weir.node');
 
-const OVERFLOW = ['shared', 'deny', 'allow'];
+const OVERFLOW = ['sketch', 'deny', 'allow'];
 const KEYS = ['text', 'binary'];
 const MODES = ['admit', 'count-always', 'up-to', 'dry-run'];
 
@@ -35,7 +35,7 @@ function wholeNumber(name, value) {
 }
 
 function nativeOptions(options) {
-  const {budgetBytes = 0, maxSkewMs = 0, fleetSecret = 0n, overflow = 'shared', keys = 'text',
+  const {budgetBytes = 0, maxSkewMs = 0, fleetSecret = 0n, overflow = 'sketch', keys = 'text',
     hugePages = true, ...unknown} = options;
   const [stray] = Object.keys(unknown);
   if (stray !== undefined) throw new TypeError(`${stray}: not an option`);

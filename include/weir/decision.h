@@ -58,10 +58,10 @@ inline constexpr uint32_t kMaxKeyBytes = 65535;
 
 // What the decision rests on.
 enum class Basis : uint8_t {
-  kStore,     // the key's own state
-  kOverflow,  // the table was full of live keys: a state shared with other overflowing keys
-  kOpen,      // nobody counted this (overflow policy kAllow)
-  kClosed,    // nobody counted this (overflow policy kDeny)
+  kStore,   // the key's own state
+  kSketch,  // the sketch, which may have counted other keys as well: stricter, never looser
+  kOpen,    // nobody counted this (overflow policy kAllow)
+  kClosed,  // nobody counted this (overflow policy kDeny)
 };
 
 [[nodiscard]] std::string_view ToString(Basis basis) noexcept;

@@ -12,7 +12,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "weir/decision.h"
 #include "weir/hold.h"
@@ -34,12 +36,43 @@ struct CheckOptions {
   Duration max_wait = Duration::max();
 };
 
+// Where a key is counted before it comes near its limit.
+enum class Precision : uint8_t {
+  kExact,   // in a state of its own, from its first charge on
+  kSketch,  // in the store's sketch, which takes no memory a key; past half of what fits there it
+            // gets a state of its own. Stricter than the quota at times, never looser. For buckets,
+            // gaps, calendar quotas and windows that do not begin at the first hit.
+};
+
+// All of them are kept by Update.
+struct LimiterOptions {
+  Precision precision = Precision::kExact;
+  // For TopKeys: how many keys to keep track of; 0: none, and nothing is noted. About 900 bytes
+  // each, beside the store's budget.
+  uint32_t top_keys = 0;
+  // One decision in this many is noted, at random; a power of two. 1 notes all of them.
+  uint32_t top_keys_sample = 64;
+};
+
+// A key that is asked for often, by a sample of the decisions. Of what was noted, each times the
+// sample, between count - error and count was this key's, and between denied and denied + error
+// was denied. A count c itself varies by about the root of c times the sample, as samples do.
+struct TopKey {
+  std::string key;  // its first 64 bytes
+  bool cut = false;
+  uint64_t count = 0;
+  uint64_t denied = 0;
+  uint64_t error = 0;
+};
+
 class Limiter {
  public:
   // A limiter with a store of its own, all of whose budget suits this quota.
-  static Result<Limiter> Create(const Quota& quota, MemoryOptions options = {});
+  static Result<Limiter> Create(const Quota& quota, MemoryOptions options = {},
+                                const LimiterOptions& own = {});
   // One of several limiters on a shared store.
-  static Result<Limiter> Create(const Quota& quota, std::shared_ptr<MemoryStore> store);
+  static Result<Limiter> Create(const Quota& quota, std::shared_ptr<MemoryStore> store,
+                                const LimiterOptions& own = {});
 
   Limiter(Limiter&&) noexcept;
   Limiter& operator=(Limiter&&) noexcept;
@@ -108,6 +141,11 @@ class Limiter {
   // request into a denied one, and nobody gets a fresh bucket. Holds stay as they are. What is held
   // and what is charged are not the same, so concurrency cannot become a rate, nor a rate that.
   Result<void> Update(const Quota& quota);
+
+  // The keys that were decided most often so far, the most frequent first. Each key with more than
+  // one in LimiterOptions::top_keys of all that was noted is among them, if `most` lets it be.
+  // Peeks and dry runs do not count. Merges a few summaries: not for the hot path.
+  [[nodiscard]] std::vector<TopKey> TopKeys(size_t most) const;
 
   [[nodiscard]] Quota quota() const;
   [[nodiscard]] const std::shared_ptr<MemoryStore>& store() const noexcept;

@@ -20,7 +20,7 @@ namespace weir {
 // What happens to a key that finds the table full of live keys. A live key is never evicted, and
 // every such decision is counted (StoreStats::overflow) and labelled (Decision::basis).
 enum class OverflowPolicy : uint8_t {
-  kShared,  // overflowing keys of a quota share a few states: limited, though not each by itself
+  kSketch,  // they are counted in a sketch, where a count may be too high and never too low
   kDeny,
   kAllow,
 };
@@ -36,7 +36,7 @@ enum class Simd : uint8_t { kAuto, kScalar, kAvx2, kAvx512 };
 struct MemoryOptions {
   // Behaviour.
   size_t budget_bytes = size_t{64} << 20;  // all of it, for as long as the store lives
-  OverflowPolicy overflow = OverflowPolicy::kShared;
+  OverflowPolicy overflow = OverflowPolicy::kSketch;
   KeyPolicy keys = KeyPolicy::kText;
   Duration max_skew = std::chrono::seconds(1);  // how far a caller's `now` may be from our clock
   uint64_t fleet_secret = 0;     // shifts per-key windows; the same on every node of a fleet
@@ -49,6 +49,9 @@ struct MemoryOptions {
   // many bytes; the rest is for slots. -1: none, or all of it for a limiter made without a store
   // that needs them.
   int record_percent = -1;
+  // Of the budget, for the sketch; a power of two of bytes is used. -1: a 32nd if the overflow
+  // policy is the sketch, else none.
+  int sketch_percent = -1;
   bool huge_pages = true;  // ask for them; without them the table works all the same
   Simd simd = Simd::kAuto;
 };
@@ -60,6 +63,7 @@ struct StoreStats {
   uint64_t overflow = 0;    // decisions that found no slot
   uint64_t reclaims = 0;    // slots of keys that had become fresh, taken for new keys
   uint64_t lost_races = 0;  // compare-and-swap attempts that had to be repeated
+  uint64_t promotions = 0;  // keys that left the sketch for a slot (Precision::kSketch)
   uint64_t slots = 0;
   uint64_t live_slots = 0;  // sampled on tables above 64 Ki lines
   uint64_t records = 0;     // in use, among them those that could be taken back

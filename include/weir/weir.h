@@ -86,10 +86,10 @@ enum weir_problem {
 
 // What a decision rests on.
 enum weir_basis {
-  WEIR_BASIS_STORE = 0,     // the key's own state
-  WEIR_BASIS_OVERFLOW = 1,  // the table was full: a state shared with other overflowing keys
-  WEIR_BASIS_OPEN = 2,      // nobody counted this (WEIR_OVERFLOW_ALLOW)
-  WEIR_BASIS_CLOSED = 3     // nobody counted this (WEIR_OVERFLOW_DENY)
+  WEIR_BASIS_STORE = 0,   // the key's own state
+  WEIR_BASIS_SKETCH = 1,  // the table was full: a count that may be too high, never too low
+  WEIR_BASIS_OPEN = 2,    // nobody counted this (WEIR_OVERFLOW_ALLOW)
+  WEIR_BASIS_CLOSED = 3   // nobody counted this (WEIR_OVERFLOW_DENY)
 };
 
 // What a charge does when it does not fit.
@@ -102,7 +102,7 @@ enum weir_mode {
 
 // What happens to a key that finds the table full of live keys. None of these is ever evicted.
 enum weir_overflow {
-  WEIR_OVERFLOW_SHARED = 0,  // such keys share a few states: limited, though not each by itself
+  WEIR_OVERFLOW_SKETCH = 0,  // counted in a sketch: perhaps too high, never too low
   WEIR_OVERFLOW_DENY = 1,
   WEIR_OVERFLOW_ALLOW = 2
 };

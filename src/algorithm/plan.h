@@ -18,6 +18,7 @@
 #include "weir/quota.h"
 #include "weir/result.h"
 
+#include "algorithm/sketch_plan.h"
 #include "base/wide_math.h"
 
 namespace weir::algorithm {
@@ -68,6 +69,7 @@ struct Plan {
   uint64_t changed_at_ns = 0;  // when this generation replaced the one before
   uint64_t horizon_ns = 0;     // no state differs from a fresh one for longer than this
   uint64_t wrap_ns = 0;        // time after which the state's clock repeats itself
+  SketchPlan sketch;           // set when published
 
   // Queues, in ticks: the debt up to which everything starts at once. 0: not a queue.
   uint64_t undelayed = 0;

@@ -50,7 +50,7 @@ Result<MemoryOptions> ReadOptions(const weir_store_options* given) {
   std::memcpy(&own, given, known);
 
   if (own.overflow > WEIR_OVERFLOW_ALLOW) {
-    return NotAChoice("overflow", own.overflow, "0 (shared), 1 (deny) or 2 (allow)");
+    return NotAChoice("overflow", own.overflow, "0 (sketch), 1 (deny) or 2 (allow)");
   }
   if (own.keys > WEIR_KEYS_BINARY) {
     return NotAChoice("keys", own.keys, "0 (text) or 1 (binary)");
@@ -115,7 +115,7 @@ int WriteStats(const MemoryStore& store, weir_stats* stats) {
   return WEIR_OK;
 }
 
-static_assert(WEIR_OVERFLOW_SHARED == static_cast<int>(OverflowPolicy::kShared));
+static_assert(WEIR_OVERFLOW_SKETCH == static_cast<int>(OverflowPolicy::kSketch));
 static_assert(WEIR_OVERFLOW_DENY == static_cast<int>(OverflowPolicy::kDeny));
 static_assert(WEIR_OVERFLOW_ALLOW == static_cast<int>(OverflowPolicy::kAllow));
 static_assert(WEIR_KEYS_TEXT == static_cast<int>(KeyPolicy::kText));

@@ -41,8 +41,8 @@ std::string_view ToString(Basis basis) noexcept {
   switch (basis) {
     case Basis::kStore:
       return "store";
-    case Basis::kOverflow:
-      return "overflow";
+    case Basis::kSketch:
+      return "sketch";
     case Basis::kOpen:
       return "open";
     case Basis::kClosed:

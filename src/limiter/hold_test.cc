@@ -233,7 +233,7 @@ TEST(Hold, IsTakenWithOthersAllOrNothing) {
 
 TEST(Hold, IsNeverSharedWhenTheStoreIsFull) {
   for (const OverflowPolicy policy :
-       {OverflowPolicy::kShared, OverflowPolicy::kDeny, OverflowPolicy::kAllow}) {
+       {OverflowPolicy::kSketch, OverflowPolicy::kDeny, OverflowPolicy::kAllow}) {
     Fixture at("concurrency 1 lease 30s", {.budget_bytes = 64 << 10, .overflow = policy});
     std::vector<Hold> holds;
     int without = 0;

@@ -1,5 +1,7 @@
 #include "weir/limiter.h"
 
+#include <bit>
+#include <string>
 #include <utility>
 
 #include "limiter/limiter_state.h"
@@ -19,6 +21,20 @@ Decision NowTooFar(store::SharedState& shared, const store::Binding& binding) no
   return Refused(shared, binding, Problem::kNowTooFar);
 }
 
+Result<void> Validate(const LimiterOptions& own) {
+  using store::Watch;
+  if (own.top_keys > Watch::kCountersMax) {
+    return Error::Invalid("top_keys: " + std::to_string(own.top_keys) +
+                          " is not allowed; the most is " + std::to_string(Watch::kCountersMax));
+  }
+  if (!std::has_single_bit(own.top_keys_sample) || own.top_keys_sample > Watch::kSampleMax) {
+    return Error::Invalid("top_keys_sample: " + std::to_string(own.top_keys_sample) +
+                          " is not allowed; choose a power of two from 1 to " +
+                          std::to_string(Watch::kSampleMax));
+  }
+  return {};
+}
+
 }  // namespace
 
 Limiter::Limiter(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -26,7 +42,14 @@ Limiter::Limiter(Limiter&&) noexcept = default;
 Limiter& Limiter::operator=(Limiter&&) noexcept = default;
 Limiter::~Limiter() = default;
 
-Result<Limiter> Limiter::Create(const Quota& quota, MemoryOptions options) {
+Result<Limiter> Limiter::Create(const Quota& quota, MemoryOptions options,
+                                const LimiterOptions& own) {
+  if (options.sketch_percent == -1 && own.precision == Precision::kSketch) {
+    options.sketch_percent = 25;
+  }
+  if (options.overflow == OverflowPolicy::kSketch && quota.algorithm() == Algorithm::kConcurrency) {
+    options.overflow = OverflowPolicy::kDeny;  // what it comes to for holds, without the memory
+  }
   if (options.record_percent == -1) {
     options.record_percent = algorithm::NeedsRecord(quota) ? 100 : 0;
   }
@@ -37,18 +60,27 @@ Result<Limiter> Limiter::Create(const Quota& quota, MemoryOptions options) {
   if (!store) {
     return store.error();
   }
-  return Create(quota, *std::move(store));
+  return Create(quota, *std::move(store), own);
 }
 
-Result<Limiter> Limiter::Create(const Quota& quota, std::shared_ptr<MemoryStore> store) {
+Result<Limiter> Limiter::Create(const Quota& quota, std::shared_ptr<MemoryStore> store,
+                                const LimiterOptions& own) {
   if (store == nullptr) {
     return Error::Invalid("store: nullptr is not allowed; make one with MemoryStore::Create");
   }
-  auto binding = store->state().Bind(quota);
+  if (auto valid = Validate(own); !valid) {
+    return valid.error();
+  }
+  std::unique_ptr<store::Watch> watch;
+  if (own.top_keys != 0) {
+    watch = std::make_unique<store::Watch>(own.top_keys, own.top_keys_sample);
+  }
+  auto binding = store->state().Bind(
+      quota, {.sketch_first = own.precision == Precision::kSketch, .watch = watch.get()});
   if (!binding) {
     return binding.error();
   }
-  return Limiter(std::make_unique<State>(std::move(store), *binding, quota));
+  return Limiter(std::make_unique<State>(std::move(store), *binding, quota, std::move(watch)));
 }
 
 // A jump: the arguments are where the engine wants them.
@@ -143,6 +175,20 @@ uint32_t Limiter::GiveBack(Receipt& receipt, Timestamp now) noexcept {
   store::Binding& binding = state_->current();
   uint64_t now_ns = 0;
   return shared.Admit(now, now_ns) ? binding.ops.give_back(binding, receipt, now_ns).units : 0;
+}
+
+std::vector<TopKey> Limiter::TopKeys(size_t most) const {
+  std::vector<TopKey> top;
+  if (state_->watch != nullptr) {
+    for (const base::SpaceSaving::Counter& counter : state_->watch->Merged().Top(most)) {
+      top.push_back({.key = std::string(counter.shown()),
+                     .cut = counter.bytes > base::SpaceSaving::kTextBytes,
+                     .count = counter.count,
+                     .denied = counter.marked,
+                     .error = counter.error});
+    }
+  }
+  return top;
 }
 
 Quota Limiter::quota() const {

@@ -10,14 +10,17 @@
 
 #include "base/mutex.h"
 #include "store/memory/shared_state.h"
+#include "store/memory/watch.h"
 
 namespace weir {
 
 struct Limiter::State {
-  State(std::shared_ptr<MemoryStore> owner, store::Binding* bound, Quota initial)
+  State(std::shared_ptr<MemoryStore> owner, store::Binding* bound, Quota initial,
+        std::unique_ptr<store::Watch> watching)
       : binding(bound),
         shared(owner->state()),
         origin(bound->id),
+        watch(std::move(watching)),
         store(std::move(owner)),
         quota(std::move(initial)) {}
 
@@ -27,6 +30,7 @@ struct Limiter::State {
   store::SharedState& shared;
 
   const uint32_t origin;  // names this limiter within its store, whatever becomes of its quota
+  const std::unique_ptr<store::Watch> watch;  // nullptr: nobody wants to know
   const std::shared_ptr<MemoryStore> store;
   base::Mutex mutex;
   Quota quota WEIR_GUARDED_BY(mutex);

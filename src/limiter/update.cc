@@ -99,7 +99,7 @@ Result<void> Limiter::Update(const Quota& quota) {
         "quota: changed too often while keys still owe under the older ones; try again in " +
             std::to_string(seconds) + " s"};
   }
-  auto bound = shared.Bind(quota);
+  auto bound = shared.Bind(quota, {.sketch_first = old.sketch_first, .watch = old.watch});
   if (!bound) {
     return bound.error();
   }
@@ -110,6 +110,8 @@ Result<void> Limiter::Update(const Quota& quota) {
   binding.needs_phase = binding.needs_phase || old.needs_phase;
   binding.predecessor_until_ns = now_ns + old.plan().horizon_ns + 2 * shared.clock.max_skew_ns();
   binding.predecessors = depth;
+  binding.sketch_until_ns.store(old.sketch_until_ns.load(std::memory_order_relaxed),
+                                std::memory_order_relaxed);
   state_->quota = quota;
   state_->binding.store(&binding, std::memory_order_release);
   return {};

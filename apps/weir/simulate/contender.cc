@@ -120,6 +120,7 @@ constexpr size_t kSlotBytes = 64;
 MemoryOptions StoreFor(size_t keys, size_t bytes_per_key, const Clock& clock) {
   MemoryOptions options;
   options.budget_bytes = std::max(MemoryStore::kMinBudgetBytes, keys * bytes_per_key);
+  options.overflow = OverflowPolicy::kDeny;  // no key is to go without a state of its own
   options.huge_pages = false;
   options.clock = &clock;
   return options;

@@ -20,6 +20,7 @@ namespace weir::store {
 
 struct Binding;
 struct SharedState;
+class Watch;
 
 // What is asked besides the key and the time.
 struct Request {
@@ -42,6 +43,10 @@ struct EngineOps {
                     Decision&) noexcept;
   // The same, reading the store's clock.
   bool (*try_check_now)(Binding&, std::string_view key, uint64_t cost, Decision&) noexcept;
+  // Both for quotas whose keys begin in the sketch; such a binding has them in place of the above.
+  bool (*try_rest)(Binding&, std::string_view key, Timestamp now, uint64_t cost,
+                   Decision&) noexcept;
+  bool (*try_rest_now)(Binding&, std::string_view key, uint64_t cost, Decision&) noexcept;
   // Any case of it.
   void (*check)(Binding&, std::string_view key, uint64_t cost, uint64_t now_ns, Decision&) noexcept;
   void (*check_many)(Binding&, const std::string_view* keys, size_t count, uint64_t cost,
@@ -71,8 +76,8 @@ struct Binding {
   std::atomic<const algorithm::Plan*> current{nullptr};
 
   Table* table = nullptr;
-  Table* spill = nullptr;  // where overflowing keys share states
   uint32_t id = 0;
+  bool sketch_first = false;  // keys begin in the sketch and get a slot when they near their limit
   bool needs_phase = false;  // this quota's windows, or those of one before it, are shifted per key
 
   std::atomic<const algorithm::Plan*> generations[kGenerations] = {};
@@ -80,12 +85,24 @@ struct Binding {
 
   std::unique_ptr<CalendarCache> calendar;  // calendar quotas only
 
+  // Whose keys are noted: where, and what to call for the decision itself.
+  Watch* watch = nullptr;
+  EngineOps watched_ops{};
+
   // The binding this one took over from, while keys may still owe something there.
   Binding* predecessor = nullptr;
   uint64_t predecessor_until_ns = 0;
   uint64_t since_ns = 0;  // when it took over
   uint64_t seed_ns = 0;   // from when on what was owed then counts here
   unsigned predecessors = 0;
+
+  // Until then the sketch may hold charges of this quota's keys. Relaxed: whoever asks for a key
+  // holds the lock under which that key was charged.
+  mutable std::atomic<uint64_t> sketch_until_ns{0};
+
+  [[nodiscard]] bool SketchMayKnow(uint64_t now_ns) const noexcept {
+    return sketch_first || now_ns < sketch_until_ns.load(std::memory_order_relaxed);
+  }
 
   [[nodiscard]] const algorithm::Plan& plan() const noexcept {
     return *current.load(std::memory_order_acquire);

@@ -15,6 +15,7 @@ struct alignas(64) CounterCell {
   std::atomic<uint64_t> overflow{0};
   std::atomic<uint64_t> reclaims{0};
   std::atomic<uint64_t> lost_races{0};
+  std::atomic<uint64_t> promotions{0};
 };
 
 class Counters {

@@ -15,6 +15,7 @@
 #include "store/memory/binding.h"
 #include "store/memory/generations.h"
 #include "store/memory/shared_state.h"
+#include "store/memory/sketch_engine.h"
 #include "store/memory/table.h"
 
 namespace weir::store {
@@ -144,8 +145,18 @@ struct Engine {
 
   // Searches all lines the key could be on, and notes the first slot that could be taken for it.
   // REQUIRES: the home's stripe is held, so that nobody else installs this key meanwhile.
-  static bool Search(const SharedState& store, const Table& table, const Plan& plan, uint64_t home,
+  static bool Search(const Binding& binding, const Table& table, const Plan& plan, uint64_t home,
                      uint64_t identity, uint64_t floor_ns, Place& found, Place& victim) noexcept {
+    // Most slots of a full table are often of one quota, whose floor is worked out once.
+    const Now floor = Algo::At(plan, MomentFor(binding, floor_ns, 0));
+    const auto reclaimable = [&](uint64_t there, uint64_t value) {
+      if constexpr (Layout::kSlot == algorithm::SlotKind::kWide) {
+        if (Layout::QuotaOf(there) == binding.id && Layout::Generation(value) == plan.generation) {
+          return Reclaimable<Algo>(plan, Layout::Payload(value), floor);
+        }
+      }
+      return ExpiredAt(*binding.store, plan, there, value, floor_ns);
+    };
     bool reachable = true;  // past the first line without an overflow bit only room is sought
     for (unsigned distance = 0; distance < Table::kProbe; ++distance) {
       Line& line = table.line(home + distance);
@@ -156,8 +167,7 @@ struct Engine {
           found = {&line, slot, distance, snapshot};
           return true;
         }
-        if (victim.line == nullptr &&
-            (there == 0 || ExpiredAt(store, plan, there, snapshot.value, floor_ns))) {
+        if (victim.line == nullptr && (there == 0 || reclaimable(there, snapshot.value))) {
           victim = {&line, slot, distance, snapshot};
         }
       }
@@ -188,7 +198,7 @@ struct Engine {
     WEIR_TEST_POINT(kSearch);
     Place found;
     Place victim;
-    if (Search(store, table, plan, home, identity, reclaim_ns, found, victim)) {
+    if (Search(binding, table, plan, home, identity, reclaim_ns, found, victim)) {
       ProtectPath<Layout>(table, home, found.distance);
       return ChargeFound(binding, table, found, identity, key_hash, phase, now_ns, request, out,
                          store.clock.floor_ns());
@@ -199,16 +209,39 @@ struct Engine {
     const uint64_t floor_ns = WEIR_MUTANT(kCallersClock) || WEIR_MUTANT(kFloorBeforeSearch)
                                   ? reclaim_ns
                                   : store.clock.floor_ns();
+    // Not those that want a receipt, or more than a plain answer: the sketch gives none back.
+    const bool plain = request.mode == ChargeMode::kAdmit && request.receipt == nullptr;
+    if (binding.sketch_first && plain && request.cost != 0 &&
+        RestInSketch(binding, plan, hash, &key_hash, now_ns, request.cost, out)) {
+      return Step::kDone;
+    }
+    if (victim.line == nullptr ? store.options.overflow == OverflowPolicy::kSketch
+                               : StaysInSketch(binding, plan, key_hash, now_ns)) [[unlikely]] {
+      Overflow(binding, key_hash, now_ns, request, out);
+      return Step::kDone;
+    }
     const Moment moment = MomentFor(binding, now_ns, phase);
     const Now now = Algo::At(plan, moment);
     State state = FirstState(binding, plan, key_hash, phase, now_ns, floor_ns, now);
+    algorithm::Carried carried;
+    if (binding.SketchMayKnow(now_ns)) [[unlikely]] {
+      carried = CarriedFromSketch(binding, plan, key_hash, moment);
+      if (carried.used > Algo::Used(plan, state, now)) {
+        state = Algo::Seed(plan, now, carried);
+      }
+    }
+    const bool writes = request.cost != 0 && request.mode != ChargeMode::kDryRun;
+    if (binding.sketch_first && writes && victim.line != nullptr) [[unlikely]] {
+      return Promote(binding, table, plan, key_hash, phase, hash, moment, victim, carried,
+                     Algo::Save(plan, state, now));
+    }
     const uint64_t refunds = table.RefundsOf(hash).load(std::memory_order_acquire);
     if (!Reply::Apply(plan, state, now, request, out)) {
       Issue(binding, plan, state, now, key_hash, phase, refunds, out, request.receipt);
       return Step::kDone;
     }
     if (victim.line == nullptr) {
-      Overflow(binding, table, key_hash, now_ns, request, out);
+      Overflow(binding, key_hash, now_ns, request, out);
       return Step::kDone;
     }
     const bool reclaimed = victim.snapshot.value != 0;
@@ -221,6 +254,36 @@ struct Engine {
     }
     Issue(binding, plan, state, now, key_hash, phase, refunds, out, request.receipt);
     return Step::kDone;
+  }
+
+  // Gives a key that began in the sketch a slot, with what it has in use there, and leaves the
+  // request to be asked again. Others may charge the key in the sketch meanwhile, without the
+  // stripe: they look for a slot after their charge, and here the sketch is looked at again after
+  // the slot was written. One of the two sees the other, so no charge is lost; if both do, it
+  // counts twice.
+  static Step Promote(Binding& binding, Table& table, const Plan& plan, uint64_t key_hash,
+                      uint64_t phase, uint64_t hash, const Moment& moment, Place& victim,
+                      const algorithm::Carried& carried, uint64_t payload) noexcept {
+    const uint64_t home = table.HomeOf(hash);
+    const uint64_t identity = Layout::IdentityOf(hash, binding.id);
+    const bool reclaimed = victim.snapshot.value != 0;
+    ProtectPath<Layout>(table, home, victim.distance);
+    if (!InstallAt(victim, identity, plan, payload)) {
+      return Step::kAgain;
+    }
+    const Counters::Mine mine = binding.store->counters.Get();
+    mine.Add(&CounterCell::promotions, 1);
+    mine.Add(&CounterCell::reclaims, static_cast<uint64_t>(reclaimed));
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const uint64_t used = CarriedFromSketch(binding, plan, key_hash, moment).used;
+    Place place;
+    if (used > carried.used && Find(table, home, identity, place)) {
+      const uint64_t units = ((used - carried.used) >> algorithm::kUsedFractionBits) + 1;
+      Decision unused;
+      ChargeFound(binding, table, place, identity, key_hash, phase, moment.ns,
+                  Request{.cost = units, .mode = ChargeMode::kCountAlways}, unused);
+    }
+    return Step::kAgain;
   }
 
   // The overflow bit of the victim's own line may have been set since it was read: not a lost race.
@@ -238,27 +301,20 @@ struct Engine {
   }
 
   // No slot to be had: all of them belong to live keys.
-  static void Overflow(Binding& binding, Table& table, uint64_t key_hash, uint64_t now_ns,
+  static void Overflow(const Binding& binding, uint64_t key_hash, uint64_t now_ns,
                        const Request& request, Decision& out) noexcept {
     SharedState& store = *binding.store;
     if (request.receipt != nullptr) {
       *request.receipt = Receipt{};
     }
-    if (&table != binding.spill) {
+    if (request.cost != 0 && request.mode != ChargeMode::kDryRun) {
       store.counters.Get().Add(&CounterCell::overflow, 1);
     }
-    const Plan& plan = binding.plan();
-    if (store.options.overflow == OverflowPolicy::kShared && &table != binding.spill) {
-      constexpr uint64_t kSharedStates = 64;
-      const Request shared{request.cost, request.mode, nullptr, request.max_wait_ns};
-      const uint64_t bucket = base::SaltFor(key_hash % kSharedStates);
-      DecideScalar(binding, *binding.spill, bucket, 0, now_ns, shared, out);
-      if (out.basis == Basis::kStore) {
-        out.basis = Basis::kOverflow;
-      }
-      return;
+    if (store.options.overflow == OverflowPolicy::kSketch) {
+      DecideInSketch(binding, key_hash, now_ns, request, out);
+    } else {
+      AnswerUncounted(store, binding.plan(), out);
     }
-    AnswerUncounted(store, plan, out);
   }
 
   // The same loop as in engine_hot.h, without its tricks, for the rare paths.

@@ -94,6 +94,30 @@ struct Hot {
     }
   }
 
+  // Whether a search for the key ends on its home line without it.
+  [[gnu::always_inline]] WEIR_TARGET static bool Absent(Line& line, uint64_t identity) noexcept {
+    return Matcher::template Match<Layout, Layout::kIdentityMask>(line, identity) == 0 &&
+           !Overflowed<Layout>(line);
+  }
+
+  // A key that rests in the sketch: it has no slot, and it still had none after it was charged
+  // there. False: decide the long way; the charge in the sketch, if there was one, only makes that
+  // stricter.
+  [[gnu::noinline]] WEIR_TARGET static bool DecideAtRest(const Binding& binding, const Plan& plan,
+                                                         Line& line, uint64_t hash, uint64_t now_ns,
+                                                         uint64_t cost, Decision& out) noexcept {
+    const uint64_t identity = Layout::IdentityOf(hash, binding.id);
+    if (!Absent(line, identity) || !RestInSketch(binding, plan, hash, nullptr, now_ns, cost, out)) {
+      return false;
+    }
+#if !defined(__x86_64__)
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+    // On x86 the swap in the sketch is the fence.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    return Absent(line, identity);
+  }
+
   // All other cases: keys beyond their home, first charges, lost races, changed quotas, peeks.
   [[gnu::noinline]] WEIR_TARGET static void DecideAnywhere(Binding& binding, std::string_view key,
                                                            uint64_t now_ns, uint64_t cost,
@@ -105,6 +129,10 @@ struct Hot {
     const uint64_t home = table.HomeOf(hash);
     const uint64_t identity = Layout::IdentityOf(hash, binding.id);
     const uint64_t phase = Cold::PhaseFor(binding, key);
+    if (binding.sketch_first && cost != 0 &&
+        DecideAtRest(binding, binding.plan(), table.line(home), hash, now_ns, cost, out)) {
+      return;
+    }
     for (unsigned distance = 0; distance < Table::kProbe; ++distance) {
       Line& line = table.line(home + distance);
       const unsigned matches =
@@ -267,6 +295,36 @@ struct Hot {
     return TryHashedNow(binding, hash, cost, out);
   }
 
+  // The short way of quotas whose keys begin in the sketch.
+  WEIR_TARGET static bool TryRest(Binding& binding, std::string_view key, Timestamp now,
+                                  uint64_t cost, Decision& out) noexcept {
+    const TableClock& clock = binding.store->clock;
+    const uint64_t now_ns = clock.ToStore(now);
+    return clock.Accepts(now_ns) && TryRestAt(binding, key, now_ns, cost, out);
+  }
+
+  WEIR_TARGET static bool TryRestNow(Binding& binding, std::string_view key, uint64_t cost,
+                                     Decision& out) noexcept {
+    return TryRestAt(binding, key, binding.store->ReadClock(), cost, out);
+  }
+
+  [[gnu::always_inline]] WEIR_TARGET static bool TryRestAt(const Binding& binding,
+                                                           std::string_view key, uint64_t now_ns,
+                                                           uint64_t cost, Decision& out) noexcept {
+    const Plan& plan = binding.plan();
+    if (cost - 1 >= plan.burst || NeedsLongWay(binding) ||
+        CheckKey(*binding.store, key) != Problem::kNone) [[unlikely]] {
+      return false;
+    }
+    const uint64_t hash = HashFor(binding, key);
+    Line& line = binding.homes.Of(hash);
+    if (DecideAtRest(binding, plan, line, hash, now_ns, cost, out)) {
+      Counters::Increment(binding.store->counters.Own().allowed);
+      return true;
+    }
+    return Finish(binding, plan, line, hash, now_ns, cost, out);
+  }
+
   // Any key, any cost.
   WEIR_TARGET static void Check(Binding& binding, std::string_view key, uint64_t cost,
                                 uint64_t now_ns, Decision& out) noexcept {
@@ -324,6 +382,7 @@ struct Hot {
                                                        const std::string_view* keys, size_t size,
                                                        Group& group, Decision* out) noexcept {
     const SharedState& store = *binding.store;
+    const bool sketch_first = binding.sketch_first;
     uint32_t refused = 0;
     for (size_t i = 0; i < size; ++i) {
       const std::string_view key = keys[i];
@@ -339,6 +398,9 @@ struct Hot {
       }
       group.hashes[i] = base::MixHash(key_hash, binding.salt);
       __builtin_prefetch(&binding.homes.Of(group.hashes[i]), 1, 3);
+      if (sketch_first) {
+        store.sketch->Prefetch(plan.sketch, Sketch::HashOf(group.hashes[i], plan.generation));
+      }
     }
     group.size = size;
     group.refused = refused;
@@ -365,7 +427,10 @@ struct Hot {
         if (result == AtHome::kLost) {
           binding.store->counters.Get().Add(&CounterCell::lost_races, 1);
         }
-        DecideAnywhere(binding, keys[i], now_ns, cost, out[i]);
+        if (!binding.sketch_first ||
+            !DecideAtRest(binding, plan, binding.homes.Of(hash), hash, now_ns, cost, out[i])) {
+          DecideAnywhere(binding, keys[i], now_ns, cost, out[i]);
+        }
         result = out[i].allowed() ? AtHome::kAllowed : AtHome::kDenied;
       }
       denied += static_cast<uint64_t>(result == AtHome::kDenied);
@@ -409,6 +474,8 @@ struct Hot {
   static constexpr EngineOps kOps = {
       .try_check = &TryCheck,
       .try_check_now = &TryCheckNow,
+      .try_rest = &TryRest,
+      .try_rest_now = &TryRestNow,
       .check = &Check,
       .check_many = &CheckMany,
       .charge = &Charge,

@@ -18,7 +18,6 @@ namespace {
 using std::chrono::seconds;
 
 constexpr uint32_t kBurst = 5;
-constexpr uint64_t kSharedStates = 64;
 
 class FullTable : public ::testing::TestWithParam<int> {
  protected:
@@ -70,30 +69,35 @@ class FullTable : public ::testing::TestWithParam<int> {
   uint64_t allowed_outside_ = 0;
 };
 
-TEST_P(FullTable, SharedLimitsTheOverflowingKeysTogether) {
-  ASSERT_NO_FATAL_FAILURE(Fill(OverflowPolicy::kShared));
-  EXPECT_GT(allowed_outside_, kSharedStates / 2) << "not everybody is denied";
+TEST_P(FullTable, SketchLimitsEachOfTheOverflowingKeys) {
+  ASSERT_NO_FATAL_FAILURE(Fill(OverflowPolicy::kSketch));
+  EXPECT_GT(allowed_outside_, outside_ * 9 / 10) << "nearly nobody pays for the others";
   uint64_t allowed = allowed_outside_;
+  std::vector<uint64_t> each(keys_.size(), 1);
   for (int round = 0; round < 20; ++round) {
     for (uint64_t i = inside_; i < keys_.size(); ++i) {
       const Decision decision = limiter_->Check(keys_[i]);
-      EXPECT_EQ(decision.basis, Basis::kOverflow);
+      EXPECT_EQ(decision.basis, Basis::kSketch);
       EXPECT_EQ(decision.limit, kBurst);
       EXPECT_TRUE(decision.allowed() || decision.retry_after > Duration::zero());
+      each[i] += static_cast<uint64_t>(decision.allowed());
       allowed += static_cast<uint64_t>(decision.allowed());
     }
   }
-  EXPECT_LE(allowed, kSharedStates * kBurst) << "never unlimited";
-  EXPECT_GT(allowed, kSharedStates * kBurst / 2);
+  for (uint64_t i = inside_; i < keys_.size(); ++i) {
+    EXPECT_LE(each[i], kBurst + 1) << "the first request may have been denied";
+  }
+  EXPECT_LE(allowed, outside_ * kBurst);
+  EXPECT_GT(allowed, outside_ * kBurst * 3 / 4);
   EXPECT_EQ(store_->Stats().overflow, outside_ * 21);
   ExpectTheOthersUnharmed();
 }
 
-TEST_P(FullTable, SharedGivesNoReceiptAndTakesNoneBack) {
-  ASSERT_NO_FATAL_FAILURE(Fill(OverflowPolicy::kShared));
+TEST_P(FullTable, SketchGivesNoReceiptAndTakesNoneBack) {
+  ASSERT_NO_FATAL_FAILURE(Fill(OverflowPolicy::kSketch));
   Receipt receipt{.hash = 1, .charged = 1};
   const Decision decision = limiter_->Check(keys_.back(), CheckOptions{.receipt = &receipt});
-  EXPECT_EQ(decision.basis, Basis::kOverflow);
+  EXPECT_EQ(decision.basis, Basis::kSketch);
   EXPECT_EQ(receipt.charged, 0U);
   EXPECT_EQ(limiter_->GiveBack(receipt), 0U);
 }
@@ -118,7 +122,7 @@ TEST_P(FullTable, AllowAllowsThemAndSaysOnWhatBasis) {
 
 TEST_P(FullTable, HasRoomAgainWhenKeysHaveExpired) {
   for (const OverflowPolicy policy :
-       {OverflowPolicy::kShared, OverflowPolicy::kDeny, OverflowPolicy::kAllow}) {
+       {OverflowPolicy::kSketch, OverflowPolicy::kDeny, OverflowPolicy::kAllow}) {
     inside_ = outside_ = allowed_outside_ = 0;
     ASSERT_NO_FATAL_FAILURE(Fill(policy));
     clock_.Advance(seconds(1002));
@@ -138,10 +142,9 @@ TEST_P(FullTable, PeeksAndDryRunsOverflowNothing) {
   EXPECT_EQ(store_->Stats().overflow, before);
 }
 
-TEST_P(FullTable, AlsoOfManyQuotasStaysLimitedWhenTheSharedStatesRunOut) {
-  ASSERT_NO_FATAL_FAILURE(Fill(OverflowPolicy::kShared));
-  // Every quota has its own shared states; at some point even these find no room.
-  uint64_t closed = 0;
+TEST_P(FullTable, OfManyQuotasStaysLimitedThoughAllShareTheSketch) {
+  ASSERT_NO_FATAL_FAILURE(Fill(OverflowPolicy::kSketch));
+  uint64_t in_sketch = 0;
   for (uint32_t quota = 2; quota < 60; ++quota) {
     Limiter limiter = *Limiter::Create(*Quota::TokenBucket(1, seconds(1000), kBurst), store_);
     const TableProbe probe(*store_, quota);
@@ -150,30 +153,37 @@ TEST_P(FullTable, AlsoOfManyQuotasStaysLimitedWhenTheSharedStatesRunOut) {
       uint64_t allowed = 0;
       for (int i = 0; i < 10; ++i) {
         const Decision decision = limiter.Check(key);
-        ASSERT_NE(decision.basis, Basis::kOpen);
-        closed += static_cast<uint64_t>(decision.basis == Basis::kClosed);
+        ASSERT_TRUE(decision.basis == Basis::kStore || decision.basis == Basis::kSketch);
+        in_sketch += static_cast<uint64_t>(decision.basis == Basis::kSketch);
         allowed += static_cast<uint64_t>(decision.allowed());
       }
       ASSERT_LE(allowed, kBurst);
     }
   }
-  EXPECT_GT(closed, 0U);
+  EXPECT_GT(in_sketch, 0U);
   ExpectTheOthersUnharmed();
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, FullTable, ::testing::Values(0, 100),
                          [](const auto& param) { return param.param == 0 ? "Compact" : "Wide"; });
 
-TEST(Spill, OnlyTheTableItselfIsFilledByOrdinaryTraffic) {
-  ManualClock clock;
-  auto store = *MemoryStore::Create({.budget_bytes = 64 << 10, .clock = &clock, .wide_percent = 0});
-  Limiter limiter = *Limiter::Create(*Quota::TokenBucket(1, seconds(1000), kBurst), store);
-  for (int i = 0; i < 2000; ++i) {
-    ASSERT_EQ(limiter.Check("key" + std::to_string(i)).basis, Basis::kStore);
+TEST(Budget, IsSharedByTableRecordsAndSketch) {
+  for (const int sketch : {-1, 1, 10, 50}) {
+    auto store = *MemoryStore::Create({.budget_bytes = size_t{16} << 20,
+                                       .wide_percent = 50,
+                                       .record_percent = 25,
+                                       .sketch_percent = sketch});
+    const SharedState& state = store->state();
+    const size_t slots = state.tables[0]->bytes() + state.tables[1]->bytes();
+    const size_t words = state.sketch->word_count() * sizeof(uint64_t);
+    const size_t records = (store->Stats().budget_bytes - words) / 100 * 25;
+    EXPECT_LE(slots + words + records, size_t{16} << 20);
+    EXPECT_GT(slots + words + records, (size_t{16} << 20) * 99 / 100);
+    const size_t share = sketch < 0 ? (size_t{16} << 20) / 32
+                                    : (size_t{16} << 20) / 100 * static_cast<size_t>(sketch);
+    EXPECT_LE(words, share);
+    EXPECT_GT(2 * words, share);
   }
-  EXPECT_EQ(CountLive(store->state(), *store->state().spills[0]), 0U);
-  EXPECT_EQ(store->Stats().live_slots, 2000U);
-  EXPECT_EQ(store->Stats().overflow, 0U);
 }
 
 }  // namespace

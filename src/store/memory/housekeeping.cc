@@ -56,15 +56,6 @@ auto VisitWide(const Plan& plan, Visitor&& visit) {
   return visit(algorithm::FixedWindow{});
 }
 
-// Whether a slot with this state may be given to another key. Stricter than Expired for windows:
-// one that is still open is kept even if it is empty, because its next owner might give all of it
-// back and thereby bring back the very word that a slower thread has read under this one (line.h).
-template <class Policy>
-bool Reclaimable(const Plan& plan, uint64_t payload, typename Policy::Now floor) noexcept {
-  const bool open_counts = Policy::kUsesWindows && !WEIR_MUTANT(kEmptyIsExpired);
-  return Policy::Expired(plan, payload | static_cast<uint64_t>(open_counts), floor);
-}
-
 // An instant at which whatever is open at the floor was not.
 template <class Policy>
 typename Policy::Now Past(const Plan& plan, typename Policy::Now floor) noexcept {
@@ -239,10 +230,9 @@ void Housekeeping::Retire(const Binding& binding, unsigned generation) noexcept 
   }
   const base::MutexLock lock(mutex_);
   const uint64_t floor_ns = state_.clock.floor_ns();
-  for (const Table* const table : {binding.table, binding.spill}) {
-    for (uint64_t i = 0; i < table->line_count(); ++i) {
-      ConvertWide(binding, generation, table->line(i), floor_ns);
-    }
+  const Table& table = *binding.table;
+  for (uint64_t i = 0; i < table.line_count(); ++i) {
+    ConvertWide(binding, generation, table.line(i), floor_ns);
   }
 }
 
@@ -276,6 +266,9 @@ bool Housekeeping::Refresh(Wait wait) noexcept {
   ReadWall(now_ns);
   for (unsigned i = 0; i < sweep_count_; ++i) {
     Work(sweeps_[i], now_ns, now_ns - last_ns_);
+  }
+  if (state_.sketch != nullptr) {
+    state_.sketch->Sweep(now_ns, now_ns - state_.clock.max_skew_ns());
   }
   last_ns_ = now_ns;
   state_.clock.Publish(now_ns);

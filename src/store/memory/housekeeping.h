@@ -65,7 +65,7 @@ class Housekeeping {
   [[nodiscard]] uint64_t PassPeriodNs(const Table& table) const WEIR_REQUIRES(mutex_);
   void ReadWall(uint64_t now_ns) noexcept;
 
-  static constexpr unsigned kTablesMax = 4;
+  static constexpr unsigned kTablesMax = 2;
 
   SharedState& state_;
   base::Mutex mutex_;
@@ -80,6 +80,16 @@ class Housekeeping {
 
 // Live states in a table; samples large ones.
 [[nodiscard]] uint64_t CountLive(const SharedState& state, const Table& table) noexcept;
+
+// Whether a slot with this state may be given to another key. Stricter than Expired for windows:
+// one that is still open is kept even if it is empty, because its next owner might give all of it
+// back and thereby bring back the very word that a slower thread has read under this one (line.h).
+template <class Policy>
+[[nodiscard]] bool Reclaimable(const algorithm::Plan& plan, uint64_t payload,
+                               const typename Policy::Now& floor) noexcept {
+  const bool open_counts = Policy::kUsesWindows && !WEIR_MUTANT(kEmptyIsExpired);
+  return Policy::Expired(plan, payload | static_cast<uint64_t>(open_counts), floor);
+}
 
 // Whether the state of a wide slot equals that of a key never seen, by the quota that its id names.
 [[nodiscard]] bool WideExpired(const SharedState& state, uint64_t identity, uint64_t value,

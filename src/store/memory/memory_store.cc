@@ -26,6 +26,12 @@ Result<void> Validate(const MemoryOptions& options) {
     return Error::Invalid("record_percent: " + std::to_string(options.record_percent) +
                           " is not allowed; choose 0 to 100, or -1 for none");
   }
+  if (options.sketch_percent < -1 || options.sketch_percent > 50 ||
+      (options.sketch_percent == 0 && options.overflow == OverflowPolicy::kSketch)) {
+    return Error::Invalid("sketch_percent: " + std::to_string(options.sketch_percent) +
+                          " is not allowed; choose 1 to 50, -1 for a 32nd of the budget, or 0 with "
+                          "another overflow policy than the sketch");
+  }
   if (options.max_skew < store::TableClock::kMinSkew ||
       options.max_skew > store::TableClock::kMaxSkew) {
     return Error::Invalid("max_skew: " + Text(options.max_skew) + " is not allowed; choose from " +
@@ -49,16 +55,9 @@ Result<std::shared_ptr<MemoryStore>> MemoryStore::Create(const MemoryOptions& op
     return valid.error();
   }
   auto state = std::make_unique<State>(options);
-  for (const auto& tables : {&state->tables, &state->spills}) {
-    for (const auto& table : *tables) {
-      if (table != nullptr && !table->ok()) {
-        return Error{ErrorCode::kOverloaded, "budget_bytes: the system did not grant " +
-                                                 std::to_string(options.budget_bytes) +
-                                                 " bytes of memory"};
-      }
-    }
-  }
-  if (state->records != nullptr && !state->records->ok()) {
+  const auto granted = [](const auto& part) { return part == nullptr || part->ok(); };
+  if (!granted(state->tables[0]) || !granted(state->tables[1]) || !granted(state->records) ||
+      !granted(state->sketch)) {
     return Error{ErrorCode::kOverloaded, "budget_bytes: the system did not grant " +
                                              std::to_string(options.budget_bytes) +
                                              " bytes of memory"};
@@ -76,6 +75,7 @@ StoreStats MemoryStore::Stats() const {
   stats.overflow = counters.Sum(&Cell::overflow);
   stats.reclaims = counters.Sum(&Cell::reclaims);
   stats.lost_races = counters.Sum(&Cell::lost_races);
+  stats.promotions = counters.Sum(&Cell::promotions);
   for (const auto& table : state_->tables) {
     if (table != nullptr) {
       stats.slots += table->slot_count();

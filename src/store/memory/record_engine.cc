@@ -65,8 +65,7 @@ struct RecordEngine {
   // A record for the key that is large enough for the plan, perhaps the one it has; nullptr if
   // there is no room for it.
   static Record* Room(const Ask& ask, const Plan& plan, const State& state, uint64_t hash,
-                      Records::Bucket& bucket, Record* record, Records::From from) noexcept
-      WEIR_REQUIRES(bucket) {
+                      Records::Bucket& bucket, Record* record) noexcept WEIR_REQUIRES(bucket) {
     Records& records = *ask.binding.store->records;
     const uint64_t words = Policy::BodyWords(plan, state);
     if (words == 0) {
@@ -76,7 +75,7 @@ struct RecordEngine {
       return record;
     }
     const uint64_t floor_ns = ask.binding.store->clock.floor_ns();
-    return records.Add(bucket, hash, ask.binding.id, words, floor_ns, from);
+    return records.Add(bucket, hash, ask.binding.id, words, floor_ns);
   }
 
   // Where a hold is kept, which its receipt carries in place of a refund counter.
@@ -88,8 +87,9 @@ struct RecordEngine {
     }
   }
 
-  // False: the charge would fit, but there is no room to remember it.
-  static bool Decide(const Ask& ask, uint64_t hash, Records::From from, Decision& out) noexcept {
+  // False: the key has no record, and there is no room for one, or the sketch still has charges of
+  // it that may count here.
+  static bool Decide(const Ask& ask, uint64_t hash, Decision& out) noexcept {
     const Binding& binding = ask.binding;
     const Plan& plan = binding.plan();
     Records& records = *binding.store->records;
@@ -97,10 +97,13 @@ struct RecordEngine {
     const Records::Holder lock(bucket);
     const Now now = NowFor(binding, plan, ask.now_ns, ask.request.lease_ns);
     Record* const record = records.Find(bucket, hash, binding.id);
+    if (record == nullptr && StaysInSketch(binding, plan, ask.key_hash, ask.now_ns)) {
+      return false;
+    }
     State state =
         record != nullptr ? Policy::Load(plan, record->body(), now) : FirstState(ask, plan, now);
     if (Reply::Apply(plan, state, now, ask.request, out)) {
-      Record* const room = Room(ask, plan, state, hash, bucket, record, from);
+      Record* const room = Room(ask, plan, state, hash, bucket, record);
       if (room == nullptr) {
         return false;
       }
@@ -125,22 +128,19 @@ struct RecordEngine {
     if (ask.request.receipt != nullptr) {
       *ask.request.receipt = Receipt{};
     }
-    store.counters.Get().Add(&CounterCell::overflow, 1);
-    // A hold is somebody's own, and so is its number: there is no sharing them.
-    if (store.options.overflow == OverflowPolicy::kShared && !Policy::kNumbersPlaces) {
-      constexpr uint64_t kSharedStates = 64;
-      const Request shared{ask.request.cost, ask.request.mode, nullptr};
-      const Ask asked{ask.binding, base::SaltFor(ask.key_hash % kSharedStates), ask.now_ns, shared};
-      if (Decide(asked, HashFor(ask.binding, asked.key_hash), Records::From::kReserve, out)) {
-        out.basis = Basis::kOverflow;
-        return;
-      }
+    if (ask.request.cost != 0 && ask.request.mode != ChargeMode::kDryRun) {
+      store.counters.Get().Add(&CounterCell::overflow, 1);
     }
-    AnswerUncounted(store, ask.binding.plan(), out);
+    // A hold is somebody's own, and so is its number: no sketch can have it.
+    if (store.options.overflow == OverflowPolicy::kSketch && !Policy::kNumbersPlaces) {
+      DecideInSketch(ask.binding, ask.key_hash, ask.now_ns, ask.request, out);
+    } else {
+      AnswerUncounted(store, ask.binding.plan(), out);
+    }
   }
 
   static void DecideAnywhere(const Ask& ask, uint64_t hash, Decision& out) noexcept {
-    if (!Decide(ask, hash, Records::From::kArena, out)) {
+    if (!Decide(ask, hash, out)) {
       Overflow(ask, out);
     }
   }
@@ -321,6 +321,8 @@ struct RecordEngine {
   static constexpr EngineOps kOps = {
       .try_check = &TryCheck,
       .try_check_now = &TryCheckNow,
+      .try_rest = &TryCheck,
+      .try_rest_now = &TryCheckNow,
       .check = &Check,
       .check_many = &CheckMany,
       .charge = &Charge,

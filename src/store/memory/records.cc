@@ -45,18 +45,16 @@ Records::Records(size_t budget_bytes, base::MappedMemory::Pages pages) noexcept
   const base::MutexLock lock(mutex_);
   // Places reach 32 GiB; more than that is not used.
   end_ = std::min(budget_bytes - bucket_bytes, size_t{kPlaceMax} * kUnit);
-  ordinary_end_ = end_ - end_ / kReserveShare;
 }
 
-Record* Records::Take(unsigned size_class, size_t bytes, From from) noexcept {
+Record* Records::Take(unsigned size_class, size_t bytes) noexcept {
   const base::MutexLock lock(mutex_);
   if (const uint32_t place = free_[size_class]; place != 0) {
     Record& record = At(place);
     free_[size_class] = record.next;
     return &record;
   }
-  const size_t end = from == From::kReserve ? end_ : ordinary_end_;
-  if (bytes > end || taken_ > end - bytes) {
+  if (bytes > end_ || taken_ > end_ - bytes) {
     return nullptr;
   }
   auto* const record = new (arena_ + taken_) Record{};
@@ -71,12 +69,12 @@ void Records::Free(Record& record) noexcept {
 }
 
 Record* Records::Add(Bucket& bucket, uint64_t hash, uint32_t quota, uint64_t words,
-                     uint64_t floor_ns, From from) noexcept {
+                     uint64_t floor_ns) noexcept {
   const SizeClass size = ClassOf(sizeof(Record) + words * sizeof(uint64_t));
-  Record* record = Take(size.index, size.bytes, from);
+  Record* record = Take(size.index, size.bytes);
   if (record == nullptr) {
     Sweep(floor_ns);
-    record = Take(size.index, size.bytes, from);
+    record = Take(size.index, size.bytes);
   }
   if (record == nullptr) {
     return nullptr;
@@ -109,9 +107,16 @@ void Records::Remove(Bucket& bucket, Record& record) noexcept {
 }
 
 // Goes on where the last one stopped. Buckets that somebody holds, the caller's own among them, are
-// left for the next round.
+// left for the next round. Once round at one floor is enough: nothing more has expired then, and an
+// arena that is full of live records must not cost every new key a sweep.
 void Records::Sweep(uint64_t floor_ns) noexcept {
+  if (swept_floor_ns_.exchange(floor_ns, std::memory_order_relaxed) != floor_ns) {
+    swept_.store(0, std::memory_order_relaxed);
+  }
   const uint64_t count = std::min(bucket_count_, kSweptAtOnce);
+  if (swept_.fetch_add(count, std::memory_order_relaxed) >= bucket_count_) {
+    return;
+  }
   const uint64_t begin = hand_.fetch_add(count, std::memory_order_relaxed);
   for (uint64_t i = 0; i < count; ++i) {
     Bucket& bucket = buckets_[(begin + i) % bucket_count_];

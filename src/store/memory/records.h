@@ -119,10 +119,9 @@ class Records {
   }
 
   // A record with a body of zeros, in the bucket's list. nullptr: all are live. `floor_ns` says
-  // what may be taken back; the reserve is for states that overflowing keys share.
-  enum class From { kArena, kReserve };
-  Record* Add(Bucket& bucket, uint64_t hash, uint32_t quota, uint64_t words, uint64_t floor_ns,
-              From from) noexcept WEIR_REQUIRES(bucket);
+  // what may be taken back.
+  Record* Add(Bucket& bucket, uint64_t hash, uint32_t quota, uint64_t words,
+              uint64_t floor_ns) noexcept WEIR_REQUIRES(bucket);
 
   void Remove(Bucket& bucket, Record& record) noexcept WEIR_REQUIRES(bucket);
 
@@ -133,7 +132,6 @@ class Records {
   static constexpr unsigned kClasses = 512;
   // A bucket to this many bytes, the size of the smallest records: six percent.
   static constexpr size_t kBytesPerBucket = 64;
-  static constexpr uint64_t kReserveShare = 64;
   static constexpr uint64_t kSweptAtOnce = 1 << 16;
 
   [[nodiscard]] Record& At(uint32_t place) const noexcept {
@@ -145,7 +143,7 @@ class Records {
                                  static_cast<ptrdiff_t>(kUnit));
   }
 
-  Record* Take(unsigned size_class, size_t bytes, From from) noexcept;
+  Record* Take(unsigned size_class, size_t bytes) noexcept;
   void Free(Record& record) noexcept;
   void Sweep(uint64_t floor_ns) noexcept;
 
@@ -155,10 +153,12 @@ class Records {
   std::byte* arena_ = nullptr;
   std::atomic<uint64_t> count_{0};
   std::atomic<uint64_t> hand_{0};  // the next bucket to sweep
+  // Relaxed: at worst a sweep too many, or one that waits for the next floor.
+  std::atomic<uint64_t> swept_floor_ns_{0};
+  std::atomic<uint64_t> swept_{0};  // buckets, at that floor
 
   base::Mutex mutex_;
   size_t taken_ WEIR_GUARDED_BY(mutex_) = 64;  // place 0 is no record
-  size_t ordinary_end_ WEIR_GUARDED_BY(mutex_) = 0;
   size_t end_ WEIR_GUARDED_BY(mutex_) = 0;
   uint32_t free_[kClasses] WEIR_GUARDED_BY(mutex_) = {};
 };

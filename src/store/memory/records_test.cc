@@ -30,7 +30,7 @@ uint64_t Fill(Records& records, uint64_t first, uint64_t words, uint64_t until, 
     const uint64_t hash = i * 0x9e3779b97f4a7c15U;
     Records::Bucket& bucket = records.BucketOf(hash);
     const Records::Holder lock(bucket);
-    Record* const record = records.Add(bucket, hash, 1, words, floor, Records::From::kArena);
+    Record* const record = records.Add(bucket, hash, 1, words, floor);
     if (record == nullptr) {
       return added;
     }
@@ -65,7 +65,7 @@ TEST(Records, HoldWhatWasPutIntoThemAndUseNearlyAllOfTheBudget) {
     const uint64_t added = Fill(records, 1, words, 100, 0);
     EXPECT_EQ(records.count(), added);
     EXPECT_EQ(CountIntact(records, 1, added, words), added) << words;
-    // A header of 32 bytes, at most a sixteenth of rounding, six percent of buckets, the reserve.
+    // A header of 32 bytes, at most a sixteenth of rounding, six percent of buckets.
     const double exact = static_cast<double>(added * (32 + 8 * words));
     EXPECT_GT(exact, 0.75 * kSmall) << words;
   }
@@ -251,7 +251,7 @@ TEST(RecordQuotas, NeedMemoryForRecords) {
 
 TEST(RecordQuotas, AFullArenaIsSharedDeniedOrOpenAsToldAndRecovers) {
   for (const OverflowPolicy policy :
-       {OverflowPolicy::kShared, OverflowPolicy::kDeny, OverflowPolicy::kAllow}) {
+       {OverflowPolicy::kSketch, OverflowPolicy::kDeny, OverflowPolicy::kAllow}) {
     Fixture at("20/min sliding-log", {.budget_bytes = size_t{64} << 10, .overflow = policy});
     std::set<Basis> seen;
     int allowed = 0;
@@ -264,7 +264,7 @@ TEST(RecordQuotas, AFullArenaIsSharedDeniedOrOpenAsToldAndRecovers) {
     const StoreStats stats = at.limiter.store()->Stats();
     EXPECT_GT(stats.records, 100U);
     EXPECT_GT(stats.overflow, 10'000U);
-    const Basis expected = policy == OverflowPolicy::kShared ? Basis::kOverflow
+    const Basis expected = policy == OverflowPolicy::kSketch ? Basis::kSketch
                            : policy == OverflowPolicy::kDeny ? Basis::kClosed
                                                              : Basis::kOpen;
     EXPECT_TRUE(seen.contains(expected));

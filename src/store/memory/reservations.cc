@@ -36,7 +36,7 @@ uint64_t OpenReservation(SharedState& store, uint32_t owner, uint64_t ends_ns) n
   Records::Bucket& bucket = records.BucketOf(id);
   const Records::Holder lock(bucket);
   Record* const record = records.Add(bucket, id, owner | kReservations, kWords,
-                                     store.clock.floor_ns(), Records::From::kArena);
+                                     store.clock.floor_ns());
   if (record == nullptr) {
     return 0;
   }

@@ -1,10 +1,13 @@
 #include "store/memory/shared_state.h"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <utility>
 
 #include "store/memory/record_engine.h"
+#include "store/memory/sketch_engine.h"
+#include "store/memory/watch.h"
 
 namespace weir::store {
 
@@ -13,9 +16,19 @@ namespace {
 using algorithm::Plan;
 using algorithm::SlotKind;
 
-constexpr size_t kSpillShare = 64;  // a table's part that is set aside for overflowing keys
-constexpr size_t kSpillBytesMax = size_t{256} << 10;
-constexpr size_t kSpillBytesMin = size_t{4} << 10;
+constexpr size_t kSketchShare = 32;  // of the budget, unless the options say how much
+
+// A power of two, as parts are cut in halves; the rest stays with the slots and records.
+size_t SketchBytes(const MemoryOptions& options) {
+  if (options.sketch_percent == 0 ||
+      (options.sketch_percent < 0 && options.overflow != OverflowPolicy::kSketch)) {
+    return 0;
+  }
+  const size_t share = options.sketch_percent < 0 ? options.budget_bytes / kSketchShare
+                                                  : options.budget_bytes / 100 *
+                                                        static_cast<size_t>(options.sketch_percent);
+  return std::max(std::bit_floor(share), Sketch::kMinBytes);
+}
 
 size_t Index(SlotKind kind) {
   return static_cast<size_t>(kind);
@@ -35,11 +48,17 @@ SharedState::SharedState(const MemoryOptions& chosen)
   const auto pages =
       options.huge_pages ? base::MappedMemory::Pages::kHuge : base::MappedMemory::Pages::kDefault;
   const auto record_percent = static_cast<size_t>(std::max(options.record_percent, 0));
-  const size_t record_bytes = options.budget_bytes / 100 * record_percent;
+  const size_t sketch_bytes = SketchBytes(options);
+  if (sketch_bytes != 0) {
+    sketch = std::make_unique<Sketch>(sketch_bytes, pages);
+  }
+  const size_t exact_bytes = options.budget_bytes - sketch_bytes;
+  const size_t record_bytes =
+      record_percent == 100 ? exact_bytes : exact_bytes / 100 * record_percent;
   if (record_bytes != 0) {
     records = std::make_unique<Records>(record_bytes, pages);
   }
-  const size_t slot_bytes = record_percent == 100 ? 0 : options.budget_bytes - record_bytes;
+  const size_t slot_bytes = exact_bytes - record_bytes;
   const auto percent = static_cast<size_t>(options.wide_percent < 0 ? 50 : options.wide_percent);
   const size_t wide_bytes = slot_bytes / 100 * percent;
   const size_t bytes_of[] = {slot_bytes - wide_bytes, wide_bytes};
@@ -48,15 +67,12 @@ SharedState::SharedState(const MemoryOptions& chosen)
     if (bytes < MemoryStore::kMinBudgetBytes / 4) {
       continue;
     }
-    const size_t spill_bytes = std::clamp(bytes / kSpillShare, kSpillBytesMin, kSpillBytesMax);
-    tables[Index(kind)] = std::make_unique<Table>(kind, bytes - spill_bytes, pages);
-    spills[Index(kind)] = std::make_unique<Table>(kind, spill_bytes, pages);
+    tables[Index(kind)] = std::make_unique<Table>(kind, bytes, pages);
     housekeeping.AddTable(tables[Index(kind)].get());
-    housekeeping.AddTable(spills[Index(kind)].get());
   }
 }
 
-Result<Binding*> SharedState::Bind(const Quota& quota) {
+Result<Binding*> SharedState::Bind(const Quota& quota, const BindOptions& own) {
   const bool compact =
       algorithm::FitsCompact(quota) && tables[Index(SlotKind::kCompact)] != nullptr;
   const SlotKind kind = algorithm::NeedsRecord(quota) ? SlotKind::kRecord
@@ -75,6 +91,15 @@ Result<Binding*> SharedState::Bind(const Quota& quota) {
   Result<Plan> plan = algorithm::Compile(quota, kind);
   if (!plan) {
     return plan.error();
+  }
+  if (own.sketch_first && sketch == nullptr) {
+    return Error::Invalid(
+        "precision: the store has no sketch; give it a sketch_percent of at least 1");
+  }
+  if (own.sketch_first && !CanLeaveSketch(*plan)) {
+    return Error::Invalid("precision: " + quota.ToString() +
+                          " cannot begin in the sketch; allowed are buckets, gaps, calendar quotas "
+                          "and windows that do not begin at the first hit");
   }
   std::unique_ptr<CalendarCache> calendar;
   if (quota.algorithm() == Algorithm::kCalendar) {
@@ -104,10 +129,17 @@ Result<Binding*> SharedState::Bind(const Quota& quota) {
   } else {
     binding->table = tables[Index(kind)].get();
     binding->homes = binding->table->homes();
-    binding->spill = spills[Index(kind)].get();
     binding->ops = OpsFor(*plan, simd);
   }
   binding->id = id;
+  binding->sketch_first = own.sketch_first;
+  if (own.sketch_first) {
+    binding->ops.try_check = binding->ops.try_rest;
+    binding->ops.try_check_now = binding->ops.try_rest_now;
+  }
+  if (own.watch != nullptr) {
+    Watch::Attach(*binding, own.watch);
+  }
   binding->salt = base::SaltFor(id);
   binding->needs_phase = plan->start == WindowStart::kPerKey;
   binding->calendar = std::move(calendar);
@@ -126,6 +158,10 @@ void SharedState::Publish(Binding& binding, const Plan& plan) {
                             << (plan.slot == SlotKind::kCompact ? CompactLayout::kPayloadBits
                                                                 : WideLayout::kPayloadBits);
   aligned.epoch_offset_ns = static_cast<uint64_t>(housekeeping.first_wall_offset_ns());
+  if (sketch != nullptr) {
+    aligned.sketch = algorithm::PlanSketch(plan, clock.max_skew_ns());
+    sketch->AddGroup(aligned.sketch, clock.now_ns());
+  }
   plans.push_back(std::make_unique<const Plan>(aligned));
   const Plan& published = *plans.back();
   // Records look after themselves: their stamps do not wrap, and no plan changes what they mean.

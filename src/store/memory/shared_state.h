@@ -14,6 +14,7 @@
 #include "store/memory/counters.h"
 #include "store/memory/housekeeping.h"
 #include "store/memory/records.h"
+#include "store/memory/sketch.h"
 #include "store/memory/table.h"
 #include "store/memory/table_clock.h"
 
@@ -30,8 +31,8 @@ struct SharedState {
   const base::HashSecret secret;
   Simd simd;
   std::unique_ptr<Table> tables[2];  // by SlotKind; nullptr if the options gave it no memory
-  std::unique_ptr<Table> spills[2];
   std::unique_ptr<Records> records;  // nullptr likewise
+  std::unique_ptr<Sketch> sketch;    // nullptr likewise
 
   TableClock clock;
   Housekeeping housekeeping;
@@ -46,8 +47,13 @@ struct SharedState {
     return chunk != nullptr ? chunk->bindings[id % kChunk].get() : nullptr;
   }
 
+  struct BindOptions {
+    bool sketch_first = false;  // its keys begin in the sketch
+    Watch* watch = nullptr;     // notes its keys; lives for as long as anybody decides by it
+  };
+
   // Makes room for a quota; the error says which limit was met.
-  Result<Binding*> Bind(const Quota& quota);
+  Result<Binding*> Bind(const Quota& quota, const BindOptions& own);
 
   // Turns a caller's stamp into store time; false if it is not believable. Brings the clock up to
   // date first if it has to.

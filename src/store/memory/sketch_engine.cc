@@ -1,0 +1,286 @@
+#include "store/memory/sketch_engine.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "algorithm/fixed_window.h"
+#include "store/memory/shared_state.h"
+
+namespace weir::store {
+
+namespace {
+
+using algorithm::Carried;
+using algorithm::Moment;
+using algorithm::Plan;
+using algorithm::SketchPlan;
+
+uint64_t CeilDiv(uint64_t a, uint64_t b) {
+  return (a + b - 1) / b;
+}
+
+// What was there before the current plan: another plan of the binding, or another binding.
+struct Older {
+  const Plan* plan = nullptr;
+  const Binding* binding = nullptr;
+  uint64_t since_ns = 0;
+};
+
+uint64_t HashOf(const Binding& binding, const Plan& plan, uint64_t key_hash) noexcept {
+  return Sketch::HashOf(base::MixHash(key_hash, binding.salt), plan.generation);
+}
+
+Older OlderOf(const Binding& binding, const Plan& plan, uint64_t now_ns) noexcept {
+  const auto counts = [&](const SketchPlan& before, uint64_t since_ns) {
+    return before.emission != 0 && now_ns < base::SaturatingAdd(since_ns, before.keep_ns);
+  };
+  if (plan.changed_at_ns != 0) {
+    const unsigned generation =
+        (plan.generation + Binding::kGenerations - 1) % Binding::kGenerations;
+    const Plan& before = binding.PlanOf(generation);
+    return counts(before.sketch, plan.changed_at_ns) ? Older{&before, &binding, plan.changed_at_ns}
+                                                     : Older{};
+  }
+  if (binding.HasPredecessor(now_ns)) {
+    const Plan& before = binding.predecessor->plan();
+    return counts(before.sketch, binding.since_ns)
+               ? Older{&before, binding.predecessor, binding.since_ns}
+               : Older{};
+  }
+  return {};
+}
+
+// Up to when the key owes under the sketch's law, in ticks of the plan; never too early. What it
+// owed under the plan before, as of the change, counts in units of this one.
+int64_t OwedUntil(const Binding& binding, const Plan& plan, uint64_t key_hash, uint64_t now_ns,
+                  int64_t estimate) noexcept {
+  const Older older = OlderOf(binding, plan, now_ns);
+  if (older.plan == nullptr) [[likely]] {
+    return estimate;
+  }
+  const SketchPlan& before = older.plan->sketch;
+  const int64_t then = before.TickOf(older.since_ns);
+  const int64_t until = binding.store->sketch->Look(
+      before, HashOf(*older.binding, *older.plan, key_hash), before.TickOf(now_ns));
+  if (until <= then) {
+    return estimate;
+  }
+  const SketchPlan& sketch = plan.sketch;
+  const uint64_t units = CeilDiv(static_cast<uint64_t>(until - then), before.emission);
+  const uint64_t debt = std::min(base::SaturatingMul(units, sketch.emission), sketch.tolerance);
+  return std::max(estimate, sketch.TickOf(older.since_ns) + static_cast<int64_t>(debt));
+}
+
+int64_t Look(const Binding& binding, const Plan& plan, uint64_t key_hash,
+             uint64_t now_ns) noexcept {
+  const int64_t estimate = binding.store->sketch->Look(plan.sketch, HashOf(binding, plan, key_hash),
+                                                       plan.sketch.TickOf(now_ns));
+  return OwedUntil(binding, plan, key_hash, now_ns, estimate);
+}
+
+// One request, put to one estimate.
+class Asked {
+ public:
+  Asked(const Plan& plan, const Request& request, uint64_t now_ns, Decision& out) noexcept
+      : sketch_(plan.sketch), request_(request), now_ns_(now_ns), out_(out) {
+    out_ = Decision{};
+    out_.limit = plan.burst;
+    out_.basis = Basis::kSketch;
+    // A gap counts requests.
+    units_ =
+        plan.algorithm == Algorithm::kMinGap ? std::min<uint64_t>(request.cost, 1) : request.cost;
+    too_large_ = plan.algorithm != Algorithm::kMinGap && request.cost > plan.burst;
+  }
+
+  // Returns up to when the key owes now; kNothing if that has not changed.
+  int64_t Decide(int64_t owed_until) noexcept {
+    const int64_t now = sketch_.TickOf(now_ns_);
+    const auto debt = static_cast<uint64_t>(std::max<int64_t>(owed_until - now, 0));
+    const uint64_t room =
+        debt < sketch_.tolerance ? (sketch_.tolerance - debt) / sketch_.emission : 0;
+    const bool fits = units_ <= room;
+    uint64_t taken = fits ? units_ : 0;
+    out_.problem = Problem::kNone;
+    switch (request_.mode) {
+      case ChargeMode::kAdmit:
+        break;
+      case ChargeMode::kDryRun:
+        Answer(debt + taken * sketch_.emission, fits, units_, 0);
+        return Sketch::kNothing;
+      case ChargeMode::kUpTo:
+        taken = std::min(units_, room);
+        Answer(debt + taken * sketch_.emission, taken != 0 || units_ == 0, 1, taken);
+        return taken != 0 ? now + static_cast<int64_t>(debt + taken * sketch_.emission)
+                          : Sketch::kNothing;
+      case ChargeMode::kCountAlways:
+        taken = units_;
+        if (too_large_) {
+          out_.problem = Problem::kCostAboveBurst;
+        }
+        break;
+    }
+    // A charge beyond the tolerance is remembered up to as much again, or what a lane can hold.
+    const uint64_t after =
+        std::min(base::SaturatingAdd(debt, base::SaturatingMul(taken, sketch_.emission)),
+                 std::max(debt, 2 * sketch_.tolerance));
+    Answer(fits ? after : debt, fits, units_, taken != 0 ? request_.cost : 0);
+    return taken != 0 ? now + static_cast<int64_t>(after) : Sketch::kNothing;
+  }
+
+ private:
+  void Answer(uint64_t debt, bool allowed, uint64_t wanted, uint64_t charged) noexcept {
+    out_.outcome = allowed ? Outcome::kAllowed : Outcome::kDenied;
+    out_.charged = static_cast<uint32_t>(std::min<uint64_t>(charged, ~uint32_t{0}));
+    out_.remaining = debt < sketch_.tolerance
+                         ? static_cast<uint32_t>((sketch_.tolerance - debt) / sketch_.emission)
+                         : 0;
+    out_.reset_after = Until(debt);
+    out_.retry_after = Duration::zero();
+    if (!allowed && !too_large_) {
+      // What never fits the sketch may find a slot of its own soon.
+      out_.retry_after = wanted > sketch_.burst
+                             ? Duration(std::chrono::seconds(1))
+                             : Until(debt + wanted * sketch_.emission - sketch_.tolerance);
+    }
+  }
+
+  // From now until the tick that is this far from now's.
+  [[nodiscard]] Duration Until(uint64_t ticks) const noexcept {
+    const uint64_t tick = (now_ns_ >> sketch_.shift) + ticks;
+    return ticks == 0 ? Duration::zero() : algorithm::ToDuration((tick << sketch_.shift) - now_ns_);
+  }
+
+  const SketchPlan& sketch_;
+  const Request& request_;
+  uint64_t now_ns_;
+  Decision& out_;
+  uint64_t units_;
+  bool too_large_;
+};
+
+// How much of a span of time before now a key can have used, given up to when it owes: each unit
+// that was admitted after an instant pushed that instant on by an emission interval.
+uint64_t UnitsSince(const SketchPlan& sketch, int64_t owed_until, uint64_t now_ns,
+                    uint64_t before_now_ns) noexcept {
+  const int64_t since = sketch.TickOf(now_ns - std::min(now_ns, before_now_ns));
+  return owed_until > since ? CeilDiv(static_cast<uint64_t>(owed_until - since), sketch.emission)
+                            : 0;
+}
+
+constexpr uint64_t InUse(uint64_t units) {
+  return base::SaturatingMul(units, uint64_t{1} << algorithm::kUsedFractionBits);
+}
+
+}  // namespace
+
+void DecideInSketch(const Binding& binding, uint64_t key_hash, uint64_t now_ns,
+                    const Request& request, Decision& out) noexcept {
+  const Plan& plan = binding.plan();
+  const SketchPlan& sketch = plan.sketch;
+  const Request asked_of{request.cost, request.cost == 0 ? ChargeMode::kDryRun : request.mode};
+  Asked asked(plan, asked_of, now_ns, out);
+  bool written = false;
+  binding.store->sketch->Charge(
+      sketch, HashOf(binding, plan, key_hash), sketch.TickOf(now_ns), [&](int64_t estimate) {
+        const int64_t until = asked.Decide(OwedUntil(binding, plan, key_hash, now_ns, estimate));
+        written = until != Sketch::kNothing;
+        return until;
+      });
+  // Far ahead, so that it is written seldom.
+  if (binding.sketch_first) {
+    return;
+  }
+  const uint64_t keep_ns = sketch.keep_ns + 4 * binding.store->clock.max_skew_ns();
+  if (written && binding.sketch_until_ns.load(std::memory_order_relaxed) < now_ns + 2 * keep_ns) {
+    binding.sketch_until_ns.store(now_ns + 3 * keep_ns, std::memory_order_relaxed);
+  }
+}
+
+Carried CarriedFromSketch(const Binding& binding, const Plan& plan, uint64_t key_hash,
+                          const Moment& moment) noexcept {
+  const SketchPlan& sketch = plan.sketch;
+  const int64_t until = Look(binding, plan, key_hash, moment.ns);
+  const int64_t now = sketch.TickOf(moment.ns);
+  if (plan.window_ns == 0 || sketch.span_ns == 0) {
+    // Buckets and gaps have the same law there, in whole ticks.
+    if (until <= now) {
+      return {};
+    }
+    // Between a charge and now up to a tick more may have been counted than has passed. Whole units
+    // are right all the same, since their intervals are longer by a tick; parts of one need it.
+    auto debt = static_cast<uint64_t>(until - now);
+    debt += static_cast<uint64_t>(debt % sketch.emission != 0);
+    return {.used = base::MulDivCeil(debt, InUse(1), sketch.emission) + 1,
+            .algorithm = plan.algorithm,
+            .first = std::min(base::MulDivCeil(debt, uint64_t{1} << 60, sketch.emission),
+                              uint64_t{1} << 60)};
+  }
+  // Of a window that began `elapsed` ago at the most. A sliding counter also gets what else can
+  // have been admitted in the window before: with all of the rest there, its weighted sum is the
+  // largest that it can be at any later time.
+  uint64_t elapsed_ns = 0;
+  if (plan.algorithm == Algorithm::kCalendar) {
+    elapsed_ns = plan.horizon_ns - std::min(plan.horizon_ns, moment.period_left_ns);
+  } else {
+    const auto window = algorithm::FixedWindow::At(plan, moment);
+    elapsed_ns = plan.window_ns - window.left_ns;
+  }
+  const uint64_t current = UnitsSince(sketch, until, moment.ns, elapsed_ns);
+  if (plan.algorithm != Algorithm::kSlidingWindow) {
+    return {.used = InUse(current)};
+  }
+  const uint64_t both = UnitsSince(sketch, until, moment.ns, elapsed_ns + plan.window_ns);
+  return {.used = InUse(both),
+          .family = plan.family,
+          .algorithm = Algorithm::kSlidingWindow,
+          .first = both - current,
+          .second = current};
+}
+
+bool CanLeaveSketch(const Plan& plan) noexcept {
+  return plan.slot != algorithm::SlotKind::kRecord &&
+         (plan.algorithm != Algorithm::kFixedWindow || plan.start != WindowStart::kFirstHit);
+}
+
+bool RestInSketch(const Binding& binding, const Plan& plan, uint64_t hash, const uint64_t* key_hash,
+                  uint64_t now_ns, uint64_t cost, Decision& out) noexcept {
+  const SketchPlan& sketch = plan.sketch;
+  const uint64_t units = plan.algorithm == Algorithm::kMinGap ? 1 : cost;
+  const uint64_t inc = units * sketch.emission;
+  const bool older = OlderOf(binding, plan, now_ns).plan != nullptr;
+  if (inc > sketch.near || (older && key_hash == nullptr)) {
+    return false;
+  }
+  const int64_t now = sketch.TickOf(now_ns);
+  uint64_t after = 0;
+  binding.store->sketch->Charge(
+      sketch, Sketch::HashOf(hash, plan.generation), now, [&](int64_t estimate) {
+        const int64_t owed =
+            older ? OwedUntil(binding, plan, *key_hash, now_ns, estimate) : estimate;
+        after = static_cast<uint64_t>(std::max<int64_t>(owed - now, 0)) + inc;
+        return after <= sketch.near ? now + static_cast<int64_t>(after) : Sketch::kNothing;
+      });
+  if (after > sketch.near) {
+    return false;
+  }
+  out.retry_after = Duration::zero();
+  out.reset_after =
+      algorithm::ToDuration((after << sketch.shift) - (now_ns & base::LowBits(sketch.shift)));
+  out.limit = plan.burst;
+  out.remaining = static_cast<uint32_t>(sketch.per_emission.Divide(sketch.tolerance - after));
+  out.charged = static_cast<uint32_t>(cost);
+  out.outcome = Outcome::kAllowed;
+  out.basis = Basis::kSketch;
+  out.problem = Problem::kNone;
+  out.spare = 0;
+  return true;
+}
+
+bool StaysInSketch(const Binding& binding, const Plan& plan, uint64_t key_hash,
+                   uint64_t now_ns) noexcept {
+  return !CanLeaveSketch(plan) && binding.SketchMayKnow(now_ns) &&
+         UnitsSince(plan.sketch, Look(binding, plan, key_hash, now_ns), now_ns,
+                    plan.sketch.span_ns) != 0;
+}
+
+}  // namespace weir::store
