@@ -18,6 +18,7 @@
 #include "weir/limiter.h"
 
 #include "bench/baselines.h"
+#include "bench/hot_key_rows.h"
 #include "bench/latency.h"
 #include "bench/measure.h"
 #include "bench/peer_process.h"
@@ -233,6 +234,7 @@ void RunSuite(const Options& options) {
   }
   MeasureCollisions(rows);
   MeasureDeniedKey(rows, options);
+  MeasureHotKey(rows, options.effort, kThreads);
   MeasureWindowMemory(rows);
   MeasureHolds(rows, options.effort);
   MeasureSlidingLog(rows, options.effort);

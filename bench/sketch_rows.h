@@ -26,12 +26,12 @@
 namespace weir::bench {
 
 // The long tail: `key_count` keys, none near its limit. `exact` holds all of them in slots; the
-// other has a quarter of the budget, half of it sketch, and keeps them there. Its rate is high
+// other has an eighth of the budget, half of it sketch, and keeps them there. Its rate is high
 // enough that nobody is denied however long the run is.
 inline void MeasureSketch(const Rows& rows, const Effort& effort, Limiter& exact,
                           uint64_t key_count, size_t threads) {
   using Keys = std::span<const std::string_view>;
-  const size_t budget = exact.store()->Stats().budget_bytes / 4;
+  const size_t budget = exact.store()->Stats().budget_bytes / 8;
   Limiter sketch =
       Must(Limiter::Create(Must(Quota::TokenBucket(1000, std::chrono::seconds(1), kBurst)),
                            MemoryOptions{.budget_bytes = budget, .sketch_percent = 50},

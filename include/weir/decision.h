@@ -62,6 +62,7 @@ enum class Basis : uint8_t {
   kSketch,  // the sketch, which may have counted other keys as well: stricter, never looser
   kOpen,    // nobody counted this (overflow policy kAllow)
   kClosed,  // nobody counted this (overflow policy kDeny)
+  kLease,   // units of the key that this thread had taken ahead; all of them are counted
 };
 
 [[nodiscard]] std::string_view ToString(Basis basis) noexcept;
@@ -71,7 +72,7 @@ struct Decision {
   Duration retry_after;
   Duration reset_after;  // until the key is as good as new
   uint32_t limit;        // the most units at once on a fresh key
-  uint32_t remaining;    // units that would still be admitted now
+  uint32_t remaining;    // units that would still be admitted now, but for others' leases
   uint32_t charged;      // units taken by this call
   Outcome outcome;
   Basis basis;

@@ -65,6 +65,24 @@ struct TopKey {
   uint64_t error = 0;
 };
 
+// A key that has been looked at and hashed, for one that is asked for often: a tenant, a route, a
+// limit for all. Good for every limiter of the store that prepared it, for as long as that lives.
+class PreparedKey {
+ public:
+  // Other than kNone: every check with it is refused for that.
+  [[nodiscard]] Problem problem() const noexcept { return problem_; }
+
+ private:
+  friend class Limiter;
+
+  PreparedKey(uint64_t hash, uint64_t phase, Problem problem) noexcept
+      : hash_(hash), phase_(phase), problem_(problem) {}
+
+  uint64_t hash_;
+  uint64_t phase_;
+  Problem problem_;
+};
+
 class Limiter {
  public:
   // A limiter with a store of its own, all of whose budget suits this quota.
@@ -95,6 +113,17 @@ class Limiter {
     return decision;
   }
   Decision Check(std::string_view key, const CheckOptions& options) noexcept;
+
+  [[nodiscard]] PreparedKey Prepare(std::string_view key) const noexcept;
+  // As with the key itself, except that TopKeys does not learn of it.
+  Decision Check(const PreparedKey& key, Timestamp now, Cost cost = 1) noexcept {
+    Decision decision{Decision::Blank()};  // either way writes all of it
+    if (!TryCheck(key, now, cost.units, decision)) [[unlikely]] {
+      CheckSlowly(key, now, cost.units, decision);
+    }
+    return decision;
+  }
+  Decision Check(const PreparedKey& key, Cost cost = 1) noexcept { return Check(key, Now(), cost); }
 
   // Decides keys[i] into decisions[i], in order, as Check would one after the other, with one
   // clock read (or none) and the memory of later keys fetched while earlier ones are decided.
@@ -164,6 +193,9 @@ class Limiter {
   bool TryCheck(std::string_view key, Timestamp now, uint64_t cost, Decision& decision) noexcept;
   void CheckSlowly(std::string_view key, uint64_t cost, Decision& decision) noexcept;
   void CheckSlowly(std::string_view key, Timestamp now, uint64_t cost, Decision& decision) noexcept;
+  bool TryCheck(const PreparedKey& key, Timestamp now, uint64_t cost, Decision& decision) noexcept;
+  void CheckSlowly(const PreparedKey& key, Timestamp now, uint64_t cost,
+                   Decision& decision) noexcept;
 
   std::unique_ptr<State> state_;
 };

@@ -41,6 +41,9 @@ struct MemoryOptions {
   Duration max_skew = std::chrono::seconds(1);  // how far a caller's `now` may be from our clock
   uint64_t fleet_secret = 0;     // shifts per-key windows; the same on every node of a fleet
   const Clock* clock = nullptr;  // nullptr: SystemClock(). Must outlive the store.
+  // Threads that contend for one key take units of it ahead, a few hundred at the most, and spend
+  // them without meeting one another: docs/decisions/0020. Never admits more.
+  bool hot_keys = true;
 
   // Layout. Buckets and gaps at whole microseconds take 8-byte slots, all else 16-byte slots.
   // -1: half each; a limiter made without a store gives its whole budget to what its quota needs.
@@ -58,12 +61,15 @@ struct MemoryOptions {
 
 struct StoreStats {
   uint64_t decisions = 0;
-  uint64_t denials = 0;     // refusals for a Problem are not counted here
-  uint64_t refusals = 0;    // calls with a Problem
-  uint64_t overflow = 0;    // decisions that found no slot
-  uint64_t reclaims = 0;    // slots of keys that had become fresh, taken for new keys
-  uint64_t lost_races = 0;  // compare-and-swap attempts that had to be repeated
-  uint64_t promotions = 0;  // keys that left the sketch for a slot (Precision::kSketch)
+  uint64_t denials = 0;               // refusals for a Problem are not counted here
+  uint64_t refusals = 0;              // calls with a Problem
+  uint64_t overflow = 0;              // decisions that found no slot
+  uint64_t reclaims = 0;              // slots of keys that had become fresh, taken for new keys
+  uint64_t lost_races = 0;            // compare-and-swap attempts that had to be repeated
+  uint64_t promotions = 0;            // keys that left the sketch for a slot (Precision::kSketch)
+  uint64_t leases = 0;                // of units of hot keys, taken by threads
+  uint64_t leases_returned = 0;       // of those, given back before all was spent
+  uint64_t lease_units_returned = 0;  // and how many units came back
   uint64_t slots = 0;
   uint64_t live_slots = 0;  // sampled on tables above 64 Ki lines
   uint64_t records = 0;     // in use, among them those that could be taken back

@@ -89,7 +89,8 @@ enum weir_basis {
   WEIR_BASIS_STORE = 0,   // the key's own state
   WEIR_BASIS_SKETCH = 1,  // the table was full: a count that may be too high, never too low
   WEIR_BASIS_OPEN = 2,    // nobody counted this (WEIR_OVERFLOW_ALLOW)
-  WEIR_BASIS_CLOSED = 3   // nobody counted this (WEIR_OVERFLOW_DENY)
+  WEIR_BASIS_CLOSED = 3,  // nobody counted this (WEIR_OVERFLOW_DENY)
+  WEIR_BASIS_LEASE = 4    // units of a hot key that this thread had taken ahead
 };
 
 // What a charge does when it does not fit.

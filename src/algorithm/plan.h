@@ -47,6 +47,7 @@ struct Plan {
   uint32_t limit = 0;
 
   uint64_t generation_mark = 0;  // the generation where a state has it, set when published
+  uint64_t serial = 0;           // unlike that of any other plan of the process, likewise
 
   // Buckets and gaps, in ticks.
   uint64_t emission = 0;   // time one unit takes to refill (GCRA's T)

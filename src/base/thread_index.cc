@@ -7,6 +7,7 @@
 namespace weir::base {
 
 thread_local constinit uint32_t tls_thread_index = kNoThreadIndex;
+thread_local constinit uint32_t tls_free_index = kNoThreadIndex;
 
 namespace {
 
@@ -38,6 +39,9 @@ struct Lease {
   }
 
   ~Lease() {
+    // What is still to be destroyed may ask again, when the number is another thread's.
+    tls_thread_index = kPastThreadIndex;
+    tls_free_index = kNoThreadIndex;
     Registry& registry = TheRegistry();
     const MutexLock lock(registry.mutex);
     registry.free.push_back(index);
@@ -52,6 +56,7 @@ struct Lease {
 uint32_t AssignThreadIndex() noexcept {
   thread_local const Lease lease;
   tls_thread_index = lease.index;
+  tls_free_index = lease.index;
   return lease.index;
 }
 

@@ -12,6 +12,14 @@ inline constexpr uint32_t kNoThreadIndex = ~uint32_t{0};
 // that reading it from a shared library needs no call.
 extern thread_local constinit uint32_t tls_thread_index [[gnu::tls_model("initial-exec")]];
 
+// The same number for a thread that has nothing to look after but the question at hand, else
+// kNoThreadIndex: one look tells the short way both. A thread that holds leases has something
+// (store/memory/lease.h).
+extern thread_local constinit uint32_t tls_free_index [[gnu::tls_model("initial-exec")]];
+
+// The number of a thread whose own one has been handed on: it is ending.
+inline constexpr uint32_t kPastThreadIndex = kNoThreadIndex - 1;
+
 [[nodiscard]] uint32_t AssignThreadIndex() noexcept;
 
 [[nodiscard]] inline uint32_t ThreadIndex() noexcept {

@@ -16,7 +16,7 @@ const char* NameIn(const char* const (&names)[kCount], int index) noexcept {
 constexpr const char* kStatusNames[] = {
     "ok", "invalid_argument", "unavailable", "deadline_exceeded", "overloaded", "internal"};
 constexpr const char* kOutcomeNames[] = {"allowed", "denied", "refused"};
-constexpr const char* kBasisNames[] = {"store", "sketch", "open", "closed"};
+constexpr const char* kBasisNames[] = {"store", "sketch", "open", "closed", "lease"};
 constexpr const char* kProblemNames[] = {
     "none",        "cost_above_burst", "cost_too_large",     "key_empty",   "key_too_long",
     "key_has_nul", "now_too_far",      "max_wait_too_short", "wrong_quota", "lease_out_of_range",
@@ -49,6 +49,7 @@ static_assert(WEIR_BASIS_STORE == static_cast<int>(Basis::kStore));
 static_assert(WEIR_BASIS_SKETCH == static_cast<int>(Basis::kSketch));
 static_assert(WEIR_BASIS_OPEN == static_cast<int>(Basis::kOpen));
 static_assert(WEIR_BASIS_CLOSED == static_cast<int>(Basis::kClosed));
+static_assert(WEIR_BASIS_LEASE == static_cast<int>(Basis::kLease));
 static_assert(WEIR_PROBLEM_NONE == static_cast<int>(Problem::kNone));
 static_assert(WEIR_PROBLEM_COST_ABOVE_BURST == static_cast<int>(Problem::kCostAboveBurst));
 static_assert(WEIR_PROBLEM_COST_TOO_LARGE == static_cast<int>(Problem::kCostTooLarge));

@@ -47,6 +47,8 @@ std::string_view ToString(Basis basis) noexcept {
       return "open";
     case Basis::kClosed:
       return "closed";
+    case Basis::kLease:
+      return "lease";
   }
   return "unknown";
 }

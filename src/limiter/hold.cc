@@ -33,7 +33,7 @@ bool IsConcurrency(const store::Binding& binding) noexcept {
 }
 
 // What is the same for all keys of a call, or why it cannot be done.
-Problem Prepare(Limiter::State& state, const AcquireOptions& options, store::Request& request,
+Problem SetUp(Limiter::State& state, const AcquireOptions& options, store::Request& request,
                 uint64_t& now_ns) noexcept {
   if (!IsConcurrency(state.current())) {
     return Problem::kWrongQuota;
@@ -51,7 +51,7 @@ Acquired Limiter::Acquire(std::string_view key, const AcquireOptions& options) n
   store::Binding& binding = state_->current();
   store::Request request{.cost = options.cost.units, .receipt = &acquired.hold.receipt};
   uint64_t now_ns = 0;
-  if (const Problem problem = Prepare(*state_, options, request, now_ns);
+  if (const Problem problem = SetUp(*state_, options, request, now_ns);
       problem == Problem::kNone) {
     binding.ops.charge(binding, key, request, now_ns, acquired.decision);
   } else {
@@ -64,7 +64,7 @@ void Limiter::AcquireMany(std::span<const std::string_view> keys, std::span<Acqu
                           const AcquireOptions& options) noexcept {
   store::Request request{.cost = options.cost.units};
   uint64_t now_ns = 0;
-  if (const Problem problem = Prepare(*state_, options, request, now_ns);
+  if (const Problem problem = SetUp(*state_, options, request, now_ns);
       problem == Problem::kNone) {
     store::AcquireMany(state_->current(), keys.data(), keys.size(), request, now_ns,
                        acquired.data());

@@ -111,6 +111,38 @@ void Limiter::CheckSlowly(std::string_view key, Timestamp now, uint64_t cost,
   }
 }
 
+PreparedKey Limiter::Prepare(std::string_view key) const noexcept {
+  const store::SharedState& shared = state_->shared;
+  const Problem problem = store::CheckKey(shared, key);
+  if (problem != Problem::kNone) {
+    return {0, 0, problem};
+  }
+  return {base::HashKey(key, shared.secret), base::HashKeySeeded(key, shared.options.fleet_secret),
+          problem};
+}
+
+bool Limiter::TryCheck(const PreparedKey& key, Timestamp now, uint64_t cost,
+                       Decision& decision) noexcept {
+  store::Binding& binding = state_->current();
+  return key.problem_ == Problem::kNone &&
+         binding.ops.try_check_hashed(binding, key.hash_, now, cost, decision);
+}
+
+void Limiter::CheckSlowly(const PreparedKey& key, Timestamp now, uint64_t cost,
+                          Decision& decision) noexcept {
+  store::SharedState& shared = state_->shared;
+  store::Binding& binding = state_->current();
+  uint64_t now_ns = 0;
+  if (!shared.Admit(now, now_ns)) {
+    decision = NowTooFar(shared, binding);
+  } else if (key.problem_ != Problem::kNone) {
+    shared.counters.Get().Add(&store::CounterCell::refusals, 1);
+    decision = store::Refused(key.problem_, binding.plan().burst);
+  } else {
+    binding.ops.check_hashed(binding, {key.hash_, key.phase_}, cost, now_ns, decision);
+  }
+}
+
 Decision Limiter::Check(std::string_view key, const CheckOptions& options) noexcept {
   store::SharedState& shared = state_->shared;
   store::Binding& binding = state_->current();

@@ -70,6 +70,21 @@ uint64_t SeedInstant(const Plan& plan, uint64_t now_ns) {
   return plan.slot == algorithm::SlotKind::kCompact ? rounded - kTickNs : rounded;
 }
 
+// While this lives nobody holds units of the binding's keys on lease, so that what its states say
+// is all there is to carry over.
+class WithoutLeases {
+ public:
+  explicit WithoutLeases(Binding& binding) noexcept : binding_(binding) {
+    store::LeaseOffice::Stop(binding_);
+  }
+  ~WithoutLeases() { store::LeaseOffice::Resume(binding_); }
+  WithoutLeases(const WithoutLeases&) = delete;
+  WithoutLeases& operator=(const WithoutLeases&) = delete;
+
+ private:
+  Binding& binding_;
+};
+
 }  // namespace
 
 Result<void> Limiter::Update(const Quota& quota) {
@@ -85,6 +100,7 @@ Result<void> Limiter::Update(const Quota& quota) {
                           quota.ToString() +
                           ": what is held is not what was charged; make another limiter");
   }
+  const WithoutLeases settled(old);
   const uint64_t now_ns = shared.ReadClock();
   if (auto plan = algorithm::Compile(quota, old.plan().slot);
       plan.ok() && NewGeneration(shared, old, *plan, now_ns)) {

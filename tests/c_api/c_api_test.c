@@ -64,7 +64,8 @@ static void test_names(void) {
   EXPECT(strcmp(weir_problem_name(11), "unknown") == 0);
   EXPECT(strncmp(weir_problem_text(WEIR_PROBLEM_KEY_EMPTY), "key:", 4) == 0);
   EXPECT(strcmp(weir_basis_name(WEIR_BASIS_CLOSED), "closed") == 0);
-  EXPECT(strcmp(weir_basis_name(4), "unknown") == 0);
+  EXPECT(strcmp(weir_basis_name(WEIR_BASIS_LEASE), "lease") == 0);
+  EXPECT(strcmp(weir_basis_name(5), "unknown") == 0);
 }
 
 static void test_store_options(void) {

@@ -22,6 +22,12 @@ struct Binding;
 struct SharedState;
 class Watch;
 
+// All that is ever needed of a key. The phase is for windows that are shifted per key.
+struct HashedKey {
+  uint64_t hash = 0;
+  uint64_t phase = 0;
+};
+
 // What is asked besides the key and the time.
 struct Request {
   uint64_t cost = 1;
@@ -43,12 +49,19 @@ struct EngineOps {
                     Decision&) noexcept;
   // The same, reading the store's clock.
   bool (*try_check_now)(Binding&, std::string_view key, uint64_t cost, Decision&) noexcept;
-  // Both for quotas whose keys begin in the sketch; such a binding has them in place of the above.
+  // These two and check_many for quotas whose keys begin in the sketch; such a binding has them in
+  // place of the others.
   bool (*try_rest)(Binding&, std::string_view key, Timestamp now, uint64_t cost,
                    Decision&) noexcept;
   bool (*try_rest_now)(Binding&, std::string_view key, uint64_t cost, Decision&) noexcept;
+  void (*rest_many)(Binding&, const std::string_view* keys, size_t count, uint64_t cost,
+                    uint64_t now_ns, Decision*) noexcept;
   // Any case of it.
   void (*check)(Binding&, std::string_view key, uint64_t cost, uint64_t now_ns, Decision&) noexcept;
+  // The same for a key that has been hashed before.
+  bool (*try_check_hashed)(Binding&, uint64_t key_hash, Timestamp now, uint64_t cost,
+                           Decision&) noexcept;
+  void (*check_hashed)(Binding&, HashedKey, uint64_t cost, uint64_t now_ns, Decision&) noexcept;
   void (*check_many)(Binding&, const std::string_view* keys, size_t count, uint64_t cost,
                      uint64_t now_ns, Decision*) noexcept;
   // Any mode, with a receipt if wanted.
@@ -79,6 +92,8 @@ struct Binding {
   uint32_t id = 0;
   bool sketch_first = false;  // keys begin in the sketch and get a slot when they near their limit
   bool needs_phase = false;  // this quota's windows, or those of one before it, are shifted per key
+
+  std::atomic<uint32_t> leases_stopped{0};  // above 0 while the quota changes: lease.h
 
   std::atomic<const algorithm::Plan*> generations[kGenerations] = {};
   uint64_t retired_ns[kGenerations] = {};  // under the store's update mutex

@@ -16,6 +16,7 @@ struct alignas(64) CounterCell {
   std::atomic<uint64_t> reclaims{0};
   std::atomic<uint64_t> lost_races{0};
   std::atomic<uint64_t> promotions{0};
+  std::atomic<uint64_t> leases{0};
 };
 
 class Counters {
@@ -51,14 +52,20 @@ class Counters {
     return index < kOwnCells ? Mine(cells_[index], false) : Mine(cells_[kOwnCells], true);
   }
 
-  // Whether the calling thread has a cell of its own, as it does from its first Get on.
+  // Whether the calling thread has a cell of its own, as it does from its first Get on, and holds
+  // no leases.
   [[nodiscard]] [[gnu::always_inline]] static bool HasOwn() noexcept {
-    return base::tls_thread_index < kOwnCells;
+    return base::tls_free_index < kOwnCells;
   }
 
   // REQUIRES: HasOwn().
   [[nodiscard]] [[gnu::always_inline]] CounterCell& Own() noexcept {
-    return cells_[base::tls_thread_index];
+    return cells_[base::tls_free_index];
+  }
+
+  // REQUIRES: index < kOwnCells, and it is the calling thread's.
+  [[nodiscard]] [[gnu::always_inline]] CounterCell& OwnAt(uint32_t index) noexcept {
+    return cells_[index];
   }
 
   // REQUIRES: the counter is in the calling thread's own cell.

@@ -212,7 +212,9 @@ struct Engine {
     // Not those that want a receipt, or more than a plain answer: the sketch gives none back.
     const bool plain = request.mode == ChargeMode::kAdmit && request.receipt == nullptr;
     if (binding.sketch_first && plain && request.cost != 0 &&
-        RestInSketch(binding, plan, hash, &key_hash, now_ns, request.cost, out)) {
+        (OlderPlanCounts(binding, plan, now_ns)
+             ? RestInSketchAfterChange(binding, plan, key_hash, now_ns, request.cost, out)
+             : RestInSketch(binding, plan, hash, now_ns, request.cost, out))) {
       return Step::kDone;
     }
     if (victim.line == nullptr ? store.options.overflow == OverflowPolicy::kSketch
@@ -274,7 +276,7 @@ struct Engine {
     const Counters::Mine mine = binding.store->counters.Get();
     mine.Add(&CounterCell::promotions, 1);
     mine.Add(&CounterCell::reclaims, static_cast<uint64_t>(reclaimed));
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    binding.store->sketch->OrderWith(plan.sketch, Sketch::HashOf(hash, plan.generation));
     const uint64_t used = CarriedFromSketch(binding, plan, key_hash, moment).used;
     Place place;
     if (used > carried.used && Find(table, home, identity, place)) {

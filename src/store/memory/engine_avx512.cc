@@ -12,6 +12,7 @@
 #include "algorithm/sliding_window.h"
 #include "store/memory/engine.h"
 #include "store/memory/give_back.h"
+#include "store/memory/lease_engine.h"
 
 #define WEIR_ISA avx512
 #define WEIR_TARGET [[gnu::target("avx512f,avx512dq,avx512vl,bmi,bmi2,prfchw")]]
@@ -40,6 +41,6 @@ struct Matcher {
 
 }  // namespace weir::store::avx512
 
-#include "store/memory/engine_hot.h"
+#include "store/memory/engine_batch.h"
 
 #endif  // __x86_64__

@@ -1,7 +1,6 @@
-// The hot loops: searching a key's line and charging it, one key at a time or many with the memory
-// of later keys fetched ahead.
+// The hot path: searching a key's line and charging it. engine_batch.h does so for many keys.
 //
-// Included once by each engine_<isa>.cc, which defines
+// Included, through that, once by each engine_<isa>.cc, which defines
 //   WEIR_ISA      the namespace for this instruction set
 //   WEIR_TARGET   the function attribute that lets the compiler use it
 //   Matcher       with Match<Layout, kMask>(line, wanted): a bit per slot whose identity, under
@@ -13,13 +12,9 @@ namespace weir::store::WEIR_ISA {
 
 namespace {
 
-// Keys hashed and fetched together. Measured: 16 and 24 are alike, 8 and 32 are slower, and so is
-// a rolling window, whose two halves compete for registers.
-constexpr size_t kGroup = 16;
-
-// What became of a key on its home line. kElsewhere, kLost: nothing has happened yet, decide the
-// long way; somebody else was faster if kLost.
-enum class AtHome { kAllowed, kDenied, kElsewhere, kLost };
+// What became of a key on its home line. kElsewhere, kLost, kHeld: nothing has happened yet, decide
+// the long way; somebody else was faster if kLost, there is a lease to be seen to if kHeld.
+enum class AtHome { kAllowed, kDenied, kElsewhere, kLost, kHeld };
 
 // What is above the payload means nothing here, which saves some policies a step.
 template <class Algo>
@@ -37,6 +32,7 @@ struct Hot {
   using Cold = Engine<Layout, Algo>;
   using Reply = Answer<Algo>;
   using Later = Afterwards<Layout, Algo>;
+  using Leased = Leases<Layout, Algo>;
   using State = typename Algo::State;
   using Now = typename Algo::Now;
 
@@ -107,28 +103,22 @@ struct Hot {
                                                          Line& line, uint64_t hash, uint64_t now_ns,
                                                          uint64_t cost, Decision& out) noexcept {
     const uint64_t identity = Layout::IdentityOf(hash, binding.id);
-    if (!Absent(line, identity) || !RestInSketch(binding, plan, hash, nullptr, now_ns, cost, out)) {
+    if (!Absent(line, identity) || !RestInSketch(binding, plan, hash, now_ns, cost, out)) {
       return false;
     }
-#if !defined(__x86_64__)
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
-    // On x86 the swap in the sketch is the fence.
-    std::atomic_signal_fence(std::memory_order_seq_cst);
     return Absent(line, identity);
   }
 
   // All other cases: keys beyond their home, first charges, lost races, changed quotas, peeks.
-  [[gnu::noinline]] WEIR_TARGET static void DecideAnywhere(Binding& binding, std::string_view key,
+  [[gnu::noinline]] WEIR_TARGET static void DecideAnywhere(Binding& binding, HashedKey key,
                                                            uint64_t now_ns, uint64_t cost,
                                                            Decision& out) noexcept {
     Table& table = *binding.table;
     const Request request{.cost = cost};
-    const uint64_t key_hash = base::HashKey(key, binding.store->secret);
+    const auto [key_hash, phase] = key;
     const uint64_t hash = base::MixHash(key_hash, binding.salt);
     const uint64_t home = table.HomeOf(hash);
     const uint64_t identity = Layout::IdentityOf(hash, binding.id);
-    const uint64_t phase = Cold::PhaseFor(binding, key);
     if (binding.sketch_first && cost != 0 &&
         DecideAtRest(binding, binding.plan(), table.line(home), hash, now_ns, cost, out)) {
       return;
@@ -156,13 +146,38 @@ struct Hot {
     Cold::DecideScalar(binding, table, key_hash, phase, now_ns, request, out);
   }
 
+  static HashedKey Hashed(const Binding& binding, std::string_view key) noexcept {
+    return {base::HashKey(key, binding.store->secret), Cold::PhaseFor(binding, key)};
+  }
+
+  // The same where leases may have to do with it.
+  static void DecideSlowly(Binding& binding, HashedKey key, uint64_t now_ns, uint64_t cost,
+                           Decision& out) noexcept {
+    if constexpr (Leased::kUsable) {
+      if (Leased::Allowed(binding)) {
+        const uint64_t hash = base::MixHash(key.hash, binding.salt);
+        if (!Leased::Decide(binding, key.hash, hash, now_ns, cost, out)) {
+          Leased::DecideByState(binding, hash, out,
+                                [&] { DecideAnywhere(binding, key, now_ns, cost, out); });
+        }
+        return;
+      }
+    }
+    DecideAnywhere(binding, key, now_ns, cost, out);
+  }
+
+  // Whether a denial on this line may stand: no units of its keys are out on lease.
+  [[gnu::always_inline]] static bool MayDeny(const Binding& binding, const Line& line) noexcept {
+    return !Leased::kUsable || binding.store->leases.marks.Quiet(line);
+  }
+
   static void Tally(const Binding& binding, const Decision& decision) noexcept {
     binding.store->counters.Get().Add(
         decision.allowed() ? &CounterCell::allowed : &CounterCell::denials, 1);
   }
 
   // A cost that can never fit is answered with what the key has left, and charges nothing.
-  static void TooCostly(Binding& binding, std::string_view key, uint64_t cost, uint64_t now_ns,
+  static void TooCostly(Binding& binding, HashedKey key, uint64_t cost, uint64_t now_ns,
                         Decision& out) noexcept {
     DecideAnywhere(binding, key, now_ns, 0, out);
     out.outcome = Outcome::kRefused;
@@ -179,12 +194,14 @@ struct Hot {
     return cost <= (Algo::kCountsUnits ? plan.burst : Cost::kMax);
   }
 
-  // What the short way does not take: windows shifted per key, and a thread's first decision.
-  [[gnu::always_inline]] static bool NeedsLongWay(const Binding& binding) noexcept {
-    return !Counters::HasOwn() || (Algo::kUsesWindows && binding.needs_phase);
+  // What the short way does not take: windows shifted per key.
+  [[gnu::always_inline]] static bool NeedsPhase(const Binding& binding) noexcept {
+    return Algo::kUsesWindows && binding.needs_phase;
   }
 
-  // The second half of the short way, from the moment that the key's line is known.
+  // The second half of the short way, from the moment that the key's line is known. `kHolder`: for
+  // a thread that holds leases, though not on this key.
+  template <bool kHolder = false>
   [[gnu::always_inline]] WEIR_TARGET static bool Finish(const Binding& binding, const Plan& plan,
                                                         Line& line, uint64_t hash, uint64_t now_ns,
                                                         uint64_t cost, Decision& out) noexcept {
@@ -192,7 +209,8 @@ struct Hot {
     if (wanted == 0) [[unlikely]] {
       return false;
     }
-    CounterCell* cell = &binding.store->counters.Own();
+    Counters& counters = binding.store->counters;
+    CounterCell* cell = kHolder ? &counters.OwnAt(base::tls_thread_index) : &counters.Own();
     base::WorkOut(wanted);
     base::WorkOut(cell);
     Now now = Algo::At(plan, Cold::MomentFor(binding, now_ns, 0));
@@ -204,15 +222,81 @@ struct Hot {
         Counters::Increment(cell->allowed);
         return true;
       case AtHome::kDenied:
+        if (!MayDeny(binding, line)) [[unlikely]] {
+          return false;
+        }
         Counters::Increment(cell->denials);
         return true;
       case AtHome::kLost:
         Counters::Increment(cell->lost_races);
+        tls_lost_hash = hash;
         break;
       case AtHome::kElsewhere:
+      case AtHome::kHeld:
         break;
     }
     return false;
+  }
+
+  // The short way for a thread that holds leases, though none on this key.
+  [[gnu::noinline]] WEIR_TARGET static bool TryBeside(const Binding& binding, const Plan& plan,
+                                                      uint64_t hash, uint64_t now_ns, uint64_t cost,
+                                                      Decision& out) noexcept {
+    if (cost - 1 >= plan.burst || base::tls_thread_index >= Counters::kOwnCells ||
+        (Algo::kUsesWindows && binding.needs_phase)) {
+      return false;
+    }
+    LeaseOffice::TidyNowAndThen(1);
+    Reply::Begin(plan.burst, static_cast<uint32_t>(cost), out);
+    return Finish<true>(binding, plan, binding.homes.Of(hash), hash, now_ns, cost, out);
+  }
+
+  // For a thread that holds leases, perhaps one on this key.
+  [[gnu::noinline]] static bool TryHoldingAt(const Binding& binding, uint64_t hash, uint64_t now_ns,
+                                             uint64_t cost, Decision& out) noexcept {
+    const Plan& plan = binding.plan();
+    if constexpr (Leased::kUsable) {
+      if (LeaseCell* const cell = Leased::Find(plan, hash); cell != nullptr && cost != 0) {
+        if (Leased::SpendAnew(binding, plan, *cell, now_ns, cost, out) != Leased::Spent::kYes) {
+          return false;
+        }
+        Counters::Increment(*cell->allowed);
+        return true;
+      }
+    }
+    return TryBeside(binding, plan, hash, now_ns, cost, out);
+  }
+
+  [[gnu::noinline]] static bool TryHoldingAnew(const Binding& binding, uint64_t hash, Timestamp now,
+                                               uint64_t cost, Decision& out) noexcept {
+    const TableClock& clock = binding.store->clock;
+    const uint64_t now_ns = clock.ToStore(now);
+    if (!clock.Accepts(now_ns) || !TryHoldingAt(binding, hash, now_ns, cost, out)) {
+      return false;
+    }
+    if (out.basis == Basis::kLease) {
+      tls_desk->CellOf(hash).known_now = now;
+    }
+    return true;
+  }
+
+  // The same, as short as can be where nothing has changed since the last time: not even the stamp,
+  // which was believed then.
+  [[gnu::noinline]] WEIR_TARGET static bool TryHolding(const Binding& binding, uint64_t hash,
+                                                       Timestamp now, uint64_t cost,
+                                                       Decision& out) noexcept {
+    if constexpr (Leased::kUsable) {
+      const Plan& plan = binding.plan();
+      LeaseCell* const cell = Leased::Find(plan, hash);
+      if (cell != nullptr && cell->known_now == now && Leased::AsKnown(*cell)) [[likely]] {
+        if (Leased::Take(plan, *cell, cost, out) != Leased::Spent::kYes) [[unlikely]] {
+          return false;
+        }
+        Counters::Increment(*cell->allowed);
+        return true;
+      }
+    }
+    return TryHoldingAnew(binding, hash, now, cost, out);
   }
 
   // The first half: from the hash to what else can still send a question the long way.
@@ -220,6 +304,9 @@ struct Hot {
                                                            Timestamp now, uint64_t cost,
                                                            Decision& out) noexcept {
     base::WorkOut(hash);
+    if (!Counters::HasOwn()) [[unlikely]] {
+      return TryHolding(binding, hash, now, cost, out);
+    }
     Line* line = &binding.homes.Of(hash);
     base::WorkOut(line);
     const Plan& plan = binding.plan();
@@ -227,7 +314,7 @@ struct Hot {
     const uint64_t now_ns = clock.ToStore(now);
     const uint32_t burst = plan.burst;
     Reply::Begin(burst, static_cast<uint32_t>(cost), out);
-    if (cost - 1 >= burst || !clock.Accepts(now_ns) || NeedsLongWay(binding)) [[unlikely]] {
+    if (cost - 1 >= burst || !clock.Accepts(now_ns) || NeedsPhase(binding)) [[unlikely]] {
       return false;
     }
     return Finish(binding, plan, *line, hash, now_ns, cost, out);
@@ -240,10 +327,13 @@ struct Hot {
                                                               Decision& out) noexcept {
     Line& line = binding.homes.Of(hash);
     __builtin_prefetch(&line, 1, 3);
+    if (!Counters::HasOwn()) [[unlikely]] {
+      return TryHoldingAt(binding, hash, binding.store->ReadClock(), cost, out);
+    }
     const Plan& plan = binding.plan();
     const uint32_t burst = plan.burst;
     Reply::Begin(burst, static_cast<uint32_t>(cost), out);
-    if (cost - 1 >= burst || NeedsLongWay(binding)) [[unlikely]] {
+    if (cost - 1 >= burst || NeedsPhase(binding)) [[unlikely]] {
       return false;
     }
     return Finish(binding, plan, line, hash, binding.store->ReadClock(), cost, out);
@@ -312,7 +402,7 @@ struct Hot {
                                                            std::string_view key, uint64_t now_ns,
                                                            uint64_t cost, Decision& out) noexcept {
     const Plan& plan = binding.plan();
-    if (cost - 1 >= plan.burst || NeedsLongWay(binding) ||
+    if (cost - 1 >= plan.burst || !Counters::HasOwn() || NeedsPhase(binding) ||
         CheckKey(*binding.store, key) != Problem::kNone) [[unlikely]] {
       return false;
     }
@@ -331,12 +421,24 @@ struct Hot {
     const Problem problem = CheckKey(*binding.store, key);
     if (problem != Problem::kNone) {
       Refuse(binding, problem, out);
-    } else if (!CostFits(binding.plan(), cost)) {
+    } else {
+      CheckHashed(binding, Hashed(binding, key), cost, now_ns, out);
+    }
+  }
+
+  WEIR_TARGET static void CheckHashed(Binding& binding, HashedKey key, uint64_t cost,
+                                      uint64_t now_ns, Decision& out) noexcept {
+    if (!CostFits(binding.plan(), cost)) {
       TooCostly(binding, key, cost, now_ns, out);
     } else {
-      DecideAnywhere(binding, key, now_ns, cost, out);
+      DecideSlowly(binding, key, now_ns, cost, out);
       Tally(binding, out);
     }
+  }
+
+  WEIR_TARGET static bool TryCheckHashed(Binding& binding, uint64_t key_hash, Timestamp now,
+                                         uint64_t cost, Decision& out) noexcept {
+    return TryHashed(binding, base::MixHash(key_hash, binding.salt), now, cost, out);
   }
 
   static void Charge(Binding& binding, std::string_view key, const Request& request,
@@ -352,12 +454,10 @@ struct Hot {
     }
     const bool bounded = request.mode == ChargeMode::kAdmit || request.mode == ChargeMode::kDryRun;
     if (request.cost > Cost::kMax || (bounded && !CostFits(binding.plan(), request.cost))) {
-      TooCostly(binding, key, request.cost, now_ns, out);
+      TooCostly(binding, Hashed(binding, key), request.cost, now_ns, out);
       return;
     }
-    const uint64_t key_hash = base::HashKey(key, store.secret);
-    Cold::DecideScalar(binding, *binding.table, key_hash, Cold::PhaseFor(binding, key), now_ns,
-                       request, out);
+    DecideCharge(binding, Hashed(binding, key), request, now_ns, out);
     if (out.outcome == Outcome::kRefused) [[unlikely]] {
       store.counters.Get().Add(&CounterCell::refusals, 1);
     } else if (request.mode != ChargeMode::kDryRun) {
@@ -367,161 +467,29 @@ struct Hot {
 
   static void ChargeHashed(Binding& binding, uint64_t key_hash, uint64_t phase,
                            const Request& request, uint64_t now_ns, Decision& out) noexcept {
-    Cold::DecideScalar(binding, *binding.table, key_hash, phase, now_ns, request, out);
+    DecideCharge(binding, {key_hash, phase}, request, now_ns, out);
     Tally(binding, out);
   }
 
-  // A group of keys under way.
-  struct Group {
-    size_t size = 0;
-    uint32_t refused = 0;  // a bit each; the others are hashed, and their lines asked for
-    uint64_t hashes[kGroup];
-  };
-
-  [[gnu::always_inline]] WEIR_TARGET static void Fetch(const Binding& binding, const Plan& plan,
-                                                       const std::string_view* keys, size_t size,
-                                                       Group& group, Decision* out) noexcept {
-    const SharedState& store = *binding.store;
-    const bool sketch_first = binding.sketch_first;
-    uint32_t refused = 0;
-    for (size_t i = 0; i < size; ++i) {
-      const std::string_view key = keys[i];
-      uint64_t key_hash = 0;
-      if (base::UsualKey::Fits(key) && !base::UsualKey(key).HasNul()) [[likely]] {
-        key_hash = base::UsualKey(key).Hash(store.secret);
-      } else if (const Problem problem = CheckKey(store, key); problem == Problem::kNone) {
-        key_hash = base::HashKey(key, store.secret);
-      } else {
-        refused |= uint32_t{1} << i;
-        out[i] = Refused(problem, plan.burst);
-        continue;
-      }
-      group.hashes[i] = base::MixHash(key_hash, binding.salt);
-      __builtin_prefetch(&binding.homes.Of(group.hashes[i]), 1, 3);
-      if (sketch_first) {
-        store.sketch->Prefetch(plan.sketch, Sketch::HashOf(group.hashes[i], plan.generation));
-      }
-    }
-    group.size = size;
-    group.refused = refused;
-  }
-
-  // Returns how many were denied. Match and swap key by key: all matches first and the swaps after
-  // them was measured to be slower.
-  [[gnu::always_inline]] WEIR_TARGET static uint64_t DecideGroup(
-      Binding& binding, const Plan& plan, const Group& group, const std::string_view* keys,
-      const Now& now, uint64_t now_ns, uint64_t cost, Decision* out) noexcept {
-    uint64_t denied = 0;
-    for (size_t i = 0; i < group.size; ++i) {
-      if ((group.refused >> i & 1U) != 0) [[unlikely]] {
-        continue;
-      }
-      const uint64_t hash = group.hashes[i];
-      const uint64_t wanted = Layout::Wanted(hash, binding.id, plan);
-      AtHome result = AtHome::kElsewhere;
-      if (wanted != 0) [[likely]] {
-        Reply::Begin(plan.burst, static_cast<uint32_t>(cost), out[i]);
-        result = DecideAtHome(plan, binding.homes.Of(hash), wanted, now, cost, out[i]);
-      }
-      if (result == AtHome::kElsewhere || result == AtHome::kLost) [[unlikely]] {
-        if (result == AtHome::kLost) {
-          binding.store->counters.Get().Add(&CounterCell::lost_races, 1);
+  static void DecideCharge(Binding& binding, HashedKey key, const Request& request, uint64_t now_ns,
+                           Decision& out) noexcept {
+    const auto decide = [&] {
+      Cold::DecideScalar(binding, *binding.table, key.hash, key.phase, now_ns, request, out);
+    };
+    if constexpr (Leased::kUsable) {
+      if (Leased::Allowed(binding) && request.cost != 0) {
+        const uint64_t hash = base::MixHash(key.hash, binding.salt);
+        if (request.mode == ChargeMode::kAdmit || request.mode == ChargeMode::kDryRun) {
+          Leased::DecideByState(binding, hash, out, decide);
+          return;
         }
-        if (!binding.sketch_first ||
-            !DecideAtRest(binding, plan, binding.homes.Of(hash), hash, now_ns, cost, out[i])) {
-          DecideAnywhere(binding, keys[i], now_ns, cost, out[i]);
-        }
-        result = out[i].allowed() ? AtHome::kAllowed : AtHome::kDenied;
+        Leased::BringBack(binding, hash);
       }
-      denied += static_cast<uint64_t>(result == AtHome::kDenied);
     }
-    return denied;
+    decide();
   }
-
-  // In groups: the lines of a whole group are asked for while its keys are hashed, and have arrived
-  // by the time the first of them is decided.
-  WEIR_TARGET static void CheckMany(Binding& binding, const std::string_view* keys, size_t count,
-                                    uint64_t cost, uint64_t now_ns, Decision* out) noexcept {
-    const Plan& plan = binding.plan();
-    if (cost - 1 >= plan.burst || (Algo::kUsesWindows && binding.needs_phase)) [[unlikely]] {
-      for (size_t i = 0; i < count; ++i) {
-        Check(binding, keys[i], cost, now_ns, out[i]);
-      }
-      return;
-    }
-    const Now now = Algo::At(plan, Cold::MomentFor(binding, now_ns, 0));
-    uint64_t denials = 0;
-    uint64_t refusals = 0;
-    Group groups[2];
-    for (size_t begin = 0; begin < count + kGroup; begin += kGroup) {
-      if (begin < count) [[likely]] {
-        const size_t size = std::min(kGroup, count - begin);
-        Fetch(binding, plan, keys + begin, size, groups[begin / kGroup % 2], out + begin);
-      }
-      if (begin != 0) [[likely]] {
-        const Group& arrived = groups[1 - begin / kGroup % 2];
-        denials += DecideGroup(binding, plan, arrived, keys + (begin - kGroup), now, now_ns, cost,
-                               out + (begin - kGroup));
-        refusals += static_cast<uint64_t>(std::popcount(arrived.refused));
-      }
-    }
-    const Counters::Mine mine = binding.store->counters.Get();
-    mine.Add(&CounterCell::allowed, count - refusals - denials);
-    mine.Add(&CounterCell::denials, denials);
-    mine.Add(&CounterCell::refusals, refusals);
-  }
-
-  static constexpr EngineOps kOps = {
-      .try_check = &TryCheck,
-      .try_check_now = &TryCheckNow,
-      .try_rest = &TryRest,
-      .try_rest_now = &TryRestNow,
-      .check = &Check,
-      .check_many = &CheckMany,
-      .charge = &Charge,
-      .charge_hashed = &ChargeHashed,
-      .give_back = &Later::GiveBack,
-      .used = &Later::Used,
-  };
 };
 
 }  // namespace
-
-// Not a header to be shared: each engine_<isa>.cc has this once, in a namespace of its own.
-// NOLINTNEXTLINE(misc-definitions-in-headers)
-const EngineOps& Ops(const algorithm::Plan& plan) noexcept {
-  using algorithm::CompactTicks;
-  using algorithm::WideTicks;
-  const bool gap = plan.algorithm == Algorithm::kMinGap;
-  if (plan.undelayed != 0) {
-    return plan.slot == algorithm::SlotKind::kCompact
-               ? Hot<CompactLayout, algorithm::GcraQueue<CompactTicks>>::kOps
-               : Hot<WideLayout, algorithm::GcraQueue<WideTicks>>::kOps;
-  }
-  if (plan.slot == algorithm::SlotKind::kCompact) {
-    return gap ? Hot<CompactLayout, algorithm::MinGap<CompactTicks>>::kOps
-               : Hot<CompactLayout, algorithm::Gcra<CompactTicks>>::kOps;
-  }
-  switch (plan.algorithm) {
-    case Algorithm::kTokenBucket:
-    case Algorithm::kLeakyBucket:
-      return Hot<WideLayout, algorithm::Gcra<WideTicks>>::kOps;
-    case Algorithm::kMinGap:
-      return Hot<WideLayout, algorithm::MinGap<WideTicks>>::kOps;
-    case Algorithm::kFixedWindow:
-      if (plan.start == WindowStart::kFirstHit) {
-        return Hot<WideLayout, algorithm::FirstHitWindow>::kOps;
-      }
-      break;
-    case Algorithm::kSlidingWindow:
-      return Hot<WideLayout, algorithm::SlidingWindow>::kOps;
-    case Algorithm::kCalendar:
-    case Algorithm::kSlidingLog:  // records: record_engine.cc
-    case Algorithm::kSlicedWindow:
-    case Algorithm::kConcurrency:
-      break;
-  }
-  return Hot<WideLayout, algorithm::FixedWindow>::kOps;
-}
 
 }  // namespace weir::store::WEIR_ISA

@@ -9,6 +9,7 @@
 #include "algorithm/sliding_window.h"
 #include "store/memory/engine.h"
 #include "store/memory/give_back.h"
+#include "store/memory/lease_engine.h"
 
 #define WEIR_ISA scalar
 #define WEIR_TARGET
@@ -35,4 +36,4 @@ struct Matcher {
 
 }  // namespace weir::store::scalar
 
-#include "store/memory/engine_hot.h"
+#include "store/memory/engine_batch.h"

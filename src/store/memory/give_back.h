@@ -44,10 +44,11 @@ struct Afterwards {
       }
       ProtectPath<Layout>(table, home, place.distance);
       const Plan& plan = binding.plan();
-      const uint64_t as_of_ns = WEIR_MUTANT(kRefundToNow)
-                                    ? now_ns
-                                    : std::max(now_ns, binding.store->clock.LatestStampNs());
-      const Moment moment = Cold::MomentFor(binding, as_of_ns, phase);
+      const auto as_of_ns = [&] {
+        return WEIR_MUTANT(kRefundToNow) ? now_ns
+                                         : std::max(now_ns, binding.store->clock.LatestStampNs());
+      };
+      const Moment moment = Cold::MomentFor(binding, as_of_ns(), phase);
       const Now now = Algo::At(plan, moment);
       uint64_t mark = paid.mark;
       const unsigned generation = paid.binding & 3U;
@@ -63,20 +64,35 @@ struct Afterwards {
       const uint64_t counted = table.RefundsOf(hash).load(std::memory_order_acquire);
       const uint64_t moved_ns =
           Algo::kUsesWindows || WEIR_MUTANT(kRefundUncounted) ? 0 : counted - own_ns - paid.refunds;
-      const algorithm::Refund refund =
-          Algo::GiveBack(plan, state, now, mark, paid.charged, moved_ns);
+      algorithm::Refund refund = Algo::GiveBack(plan, state, now, mark, paid.charged, moved_ns);
       if (!refund.changed) {
         if (Layout::StillCurrent(place.snapshot)) {
           return {};
         }
         continue;
       }
+      Now later = now;
+      WEIR_TEST_POINT(kReckoned);
       // Before the commit, and anew for every attempt: receipts issued since the last one do not
       // know of it.
       table.RefundsOf(hash).fetch_add(refund.moved_ns, std::memory_order_acq_rel);
       own_ns += refund.moved_ns;
       WEIR_TEST_POINT(kRefund);
-      if (Layout::Commit(place.snapshot, plan.generation, Algo::Save(plan, state, now))) {
+      if constexpr (!Algo::kUsesWindows) {
+        // A lease may have been spent from since, which the swap would not notice. Its thread had
+        // not seen the counter move, so its stamp is no later than this, and what is given back
+        // may only be less than was counted.
+        const uint64_t counted_ns = refund.moved_ns;
+        const Moment anew = Cold::MomentFor(binding, as_of_ns(), phase);
+        later = WEIR_MUTANT(kRefundBeforeSpends) ? now : Algo::At(plan, anew);
+        state = Cold::LoadState(binding, plan, place.snapshot.value, anew, later);
+        refund = Algo::GiveBack(plan, state, later, mark, paid.charged, moved_ns);
+        if (!refund.changed) {
+          return {};
+        }
+        refund.moved_ns = counted_ns;
+      }
+      if (Layout::Commit(place.snapshot, plan.generation, Algo::Save(plan, state, later))) {
         return refund;
       }
     }

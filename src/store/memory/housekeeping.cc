@@ -271,6 +271,7 @@ bool Housekeeping::Refresh(Wait wait) noexcept {
     state_.sketch->Sweep(now_ns, now_ns - state_.clock.max_skew_ns());
   }
   last_ns_ = now_ns;
+  state_.leases.marks.Rest();
   state_.clock.Publish(now_ns);
   mutex_.Unlock();
   return true;

@@ -76,6 +76,9 @@ StoreStats MemoryStore::Stats() const {
   stats.reclaims = counters.Sum(&Cell::reclaims);
   stats.lost_races = counters.Sum(&Cell::lost_races);
   stats.promotions = counters.Sum(&Cell::promotions);
+  stats.leases = counters.Sum(&Cell::leases);
+  stats.leases_returned = state_->leases.returned.load(std::memory_order_relaxed);
+  stats.lease_units_returned = state_->leases.units_returned.load(std::memory_order_relaxed);
   for (const auto& table : state_->tables) {
     if (table != nullptr) {
       stats.slots += table->slot_count();

@@ -197,7 +197,16 @@ struct RecordEngine {
     Charge(binding, key, Request{.cost = cost}, now_ns, out);
   }
 
+  static void CheckHashed(Binding& binding, HashedKey key, uint64_t cost, uint64_t now_ns,
+                          Decision& out) noexcept {
+    ChargeByHash(binding, key.hash, key.phase, Request{.cost = cost}, now_ns, out);
+  }
+
   // The short way is for slots.
+  static bool TryCheckHashed(Binding&, uint64_t, Timestamp, uint64_t, Decision&) noexcept {
+    return false;
+  }
+
   static bool TryCheck(Binding&, std::string_view, Timestamp, uint64_t, Decision&) noexcept {
     return false;
   }
@@ -323,7 +332,10 @@ struct RecordEngine {
       .try_check_now = &TryCheckNow,
       .try_rest = &TryCheck,
       .try_rest_now = &TryCheckNow,
+      .rest_many = &CheckMany,
       .check = &Check,
+      .try_check_hashed = &TryCheckHashed,
+      .check_hashed = &CheckHashed,
       .check_many = &CheckMany,
       .charge = &Charge,
       .charge_hashed = &ChargeByHash,

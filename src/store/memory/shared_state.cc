@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/asymmetric_fence.h"
 #include "store/memory/record_engine.h"
 #include "store/memory/sketch_engine.h"
 #include "store/memory/watch.h"
@@ -45,6 +46,10 @@ SharedState::SharedState(const MemoryOptions& chosen)
       next_reservation(base::HashKey("reservations", secret) ^
                        base::SaltFor(reinterpret_cast<uintptr_t>(this))) {
   housekeeping.Start(TableClock::kStartNs);
+  if (options.hot_keys) {
+    base::AsymmetricFence::Prepare();
+    leases.enabled = true;
+  }
   const auto pages =
       options.huge_pages ? base::MappedMemory::Pages::kHuge : base::MappedMemory::Pages::kDefault;
   const auto record_percent = static_cast<size_t>(std::max(options.record_percent, 0));
@@ -69,6 +74,12 @@ SharedState::SharedState(const MemoryOptions& chosen)
     }
     tables[Index(kind)] = std::make_unique<Table>(kind, bytes, pages);
     housekeeping.AddTable(tables[Index(kind)].get());
+  }
+}
+
+SharedState::~SharedState() {
+  if (leases.enabled) {
+    LeaseOffice::Close(*this);
   }
 }
 
@@ -136,6 +147,7 @@ Result<Binding*> SharedState::Bind(const Quota& quota, const BindOptions& own) {
   if (own.sketch_first) {
     binding->ops.try_check = binding->ops.try_rest;
     binding->ops.try_check_now = binding->ops.try_rest_now;
+    binding->ops.check_many = binding->ops.rest_many;
   }
   if (own.watch != nullptr) {
     Watch::Attach(*binding, own.watch);
@@ -158,6 +170,8 @@ void SharedState::Publish(Binding& binding, const Plan& plan) {
                             << (plan.slot == SlotKind::kCompact ? CompactLayout::kPayloadBits
                                                                 : WideLayout::kPayloadBits);
   aligned.epoch_offset_ns = static_cast<uint64_t>(housekeeping.first_wall_offset_ns());
+  static std::atomic<uint64_t> last_serial{0};
+  aligned.serial = last_serial.fetch_add(1, std::memory_order_relaxed) + 1;
   if (sketch != nullptr) {
     aligned.sketch = algorithm::PlanSketch(plan, clock.max_skew_ns());
     sketch->AddGroup(aligned.sketch, clock.now_ns());

@@ -13,6 +13,7 @@
 #include "store/memory/binding.h"
 #include "store/memory/counters.h"
 #include "store/memory/housekeeping.h"
+#include "store/memory/lease.h"
 #include "store/memory/records.h"
 #include "store/memory/sketch.h"
 #include "store/memory/table.h"
@@ -22,6 +23,7 @@ namespace weir::store {
 
 struct SharedState {
   explicit SharedState(const MemoryOptions& chosen);
+  ~SharedState();
 
   // Written by every thread: on lines of their own.
   Counters counters;
@@ -33,6 +35,8 @@ struct SharedState {
   std::unique_ptr<Table> tables[2];  // by SlotKind; nullptr if the options gave it no memory
   std::unique_ptr<Records> records;  // nullptr likewise
   std::unique_ptr<Sketch> sketch;    // nullptr likewise
+
+  StoreLeases leases;
 
   TableClock clock;
   Housekeeping housekeeping;

@@ -242,38 +242,15 @@ bool CanLeaveSketch(const Plan& plan) noexcept {
          (plan.algorithm != Algorithm::kFixedWindow || plan.start != WindowStart::kFirstHit);
 }
 
-bool RestInSketch(const Binding& binding, const Plan& plan, uint64_t hash, const uint64_t* key_hash,
-                  uint64_t now_ns, uint64_t cost, Decision& out) noexcept {
-  const SketchPlan& sketch = plan.sketch;
-  const uint64_t units = plan.algorithm == Algorithm::kMinGap ? 1 : cost;
-  const uint64_t inc = units * sketch.emission;
-  const bool older = OlderOf(binding, plan, now_ns).plan != nullptr;
-  if (inc > sketch.near || (older && key_hash == nullptr)) {
-    return false;
-  }
-  const int64_t now = sketch.TickOf(now_ns);
-  uint64_t after = 0;
-  binding.store->sketch->Charge(
-      sketch, Sketch::HashOf(hash, plan.generation), now, [&](int64_t estimate) {
-        const int64_t owed =
-            older ? OwedUntil(binding, plan, *key_hash, now_ns, estimate) : estimate;
-        after = static_cast<uint64_t>(std::max<int64_t>(owed - now, 0)) + inc;
-        return after <= sketch.near ? now + static_cast<int64_t>(after) : Sketch::kNothing;
-      });
-  if (after > sketch.near) {
-    return false;
-  }
-  out.retry_after = Duration::zero();
-  out.reset_after =
-      algorithm::ToDuration((after << sketch.shift) - (now_ns & base::LowBits(sketch.shift)));
-  out.limit = plan.burst;
-  out.remaining = static_cast<uint32_t>(sketch.per_emission.Divide(sketch.tolerance - after));
-  out.charged = static_cast<uint32_t>(cost);
-  out.outcome = Outcome::kAllowed;
-  out.basis = Basis::kSketch;
-  out.problem = Problem::kNone;
-  out.spare = 0;
-  return true;
+bool RestInSketchAfterChange(const Binding& binding, const Plan& plan, uint64_t key_hash,
+                             uint64_t now_ns, uint64_t cost, Decision& out) noexcept {
+  return RestAbove(
+      binding, plan, base::MixHash(key_hash, binding.salt), now_ns, cost, out,
+      [&](int64_t estimate) { return OwedUntil(binding, plan, key_hash, now_ns, estimate); });
+}
+
+bool OlderPlanCounts(const Binding& binding, const Plan& plan, uint64_t now_ns) noexcept {
+  return OlderOf(binding, plan, now_ns).plan != nullptr;
 }
 
 bool StaysInSketch(const Binding& binding, const Plan& plan, uint64_t key_hash,

@@ -1,12 +1,14 @@
 // Decisions for keys that are counted in the sketch, and the way from there into the table.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "weir/decision.h"
 
 #include "algorithm/plan.h"
 #include "store/memory/binding.h"
+#include "store/memory/shared_state.h"
 
 namespace weir::store {
 
@@ -26,14 +28,64 @@ void DecideInSketch(const Binding& binding, uint64_t key_hash, uint64_t now_ns,
 // Whether a slot's state under this plan can be made from an estimate.
 [[nodiscard]] bool CanLeaveSketch(const algorithm::Plan& plan) noexcept;
 
+// Whether what was charged under a plan before this one still counts in the sketch.
+[[nodiscard]] bool OlderPlanCounts(const Binding& binding, const algorithm::Plan& plan,
+                                   uint64_t now_ns) noexcept;
+
 // For quotas whose keys begin in the sketch: admits a charge there if the key stays well below its
-// limit. False: nothing has happened, and the key is to get a slot of its own. `hash` is that of
-// (key, quota); without `key_hash` it is also false while a plan before this one counts. REQUIRES:
-// 0 < cost; the key has no slot. A thread that does not hold the key's stripe must look for a slot
-// once more afterwards (engine.h, Promote).
-[[nodiscard]] bool RestInSketch(const Binding& binding, const algorithm::Plan& plan, uint64_t hash,
-                                const uint64_t* key_hash, uint64_t now_ns, uint64_t cost,
-                                Decision& out) noexcept;
+// limit. False: nothing has happened, and the key is to get a slot of its own. `owed_until` makes
+// of the sketch's estimate what the key owes. `hash` is that of (key, quota).
+template <class OwedUntil>
+[[nodiscard]] inline bool RestAbove(const Binding& binding, const algorithm::Plan& plan,
+                                    uint64_t hash, uint64_t now_ns, uint64_t cost, Decision& out,
+                                    OwedUntil&& owed_until) noexcept {
+  const algorithm::SketchPlan& sketch = plan.sketch;
+  const uint64_t units = plan.algorithm == Algorithm::kMinGap ? 1 : cost;
+  const uint64_t added = base::SaturatingMul(units, sketch.emission);
+  if (added > sketch.near) {
+    return false;
+  }
+  const int64_t now = sketch.TickOf(now_ns);
+  uint64_t after = 0;
+  binding.store->sketch->Charge(
+      sketch, Sketch::HashOf(hash, plan.generation), now, [&](int64_t estimate) {
+        after = static_cast<uint64_t>(std::max<int64_t>(owed_until(estimate) - now, 0)) + added;
+        return after <= sketch.near ? now + static_cast<int64_t>(after) : Sketch::kNothing;
+      });
+  if (after > sketch.near) {
+    return false;
+  }
+  out.retry_after = Duration::zero();
+  out.reset_after =
+      algorithm::ToDuration((after << sketch.shift) - (now_ns & base::LowBits(sketch.shift)));
+  out.limit = plan.burst;
+  out.remaining = static_cast<uint32_t>(sketch.per_emission.Divide(sketch.tolerance - after));
+  out.charged = static_cast<uint32_t>(cost);
+  out.outcome = Outcome::kAllowed;
+  out.basis = Basis::kSketch;
+  out.problem = Problem::kNone;
+  out.spare = 0;
+  return true;
+}
+
+// The same while a plan before this one counts.
+[[nodiscard]] bool RestInSketchAfterChange(const Binding& binding, const algorithm::Plan& plan,
+                                           uint64_t key_hash, uint64_t now_ns, uint64_t cost,
+                                           Decision& out) noexcept;
+
+// In the usual case; false as well while a plan before this one counts. A thread that does not hold
+// the key's stripe must look for a slot once more afterwards (engine.h, Promote). REQUIRES:
+// 0 < cost; the key has no slot.
+[[nodiscard]] inline bool RestInSketch(const Binding& binding, const algorithm::Plan& plan,
+                                       uint64_t hash, uint64_t now_ns, uint64_t cost,
+                                       Decision& out) noexcept {
+  const bool changed = plan.changed_at_ns != 0 || binding.predecessor != nullptr;
+  if (changed && OlderPlanCounts(binding, plan, now_ns)) [[unlikely]] {
+    return false;
+  }
+  return RestAbove(binding, plan, hash, now_ns, cost, out,
+                   [](int64_t estimate) { return estimate; });
+}
 
 // Whether a key without a state must go on in the sketch although there is room for it: the sketch
 // may hold charges of it that still count, and this kind of state cannot be made from an estimate

@@ -20,21 +20,30 @@ enum class TestPoint {
   kInsertLock,    // before the stripe is locked
   kSearch,        // stripe locked, nothing read yet
   kFirstState,    // the key is known to have no slot
+  kReckoned,      // what a give-back comes to is known, and not yet counted
   kRefund,        // counted, not yet given back
   kCleared,       // the sweeper has cleared an overflow bit
+  kLeaseSpend,    // the owner has looked at its lease and will spend from it
+  kLeaseSpent,    // it has, and does not know yet whether the lease was closed meanwhile
+  kLeaseClosed,   // leases are closed, and not yet given back
 };
 
 enum class Mutant {
   kNone,
-  kNoInsertLock,       // installs of one key are not serialised
-  kCallersClock,       // slots are reclaimed, and keys begin, by the caller's clock
-  kFloorBeforeSearch,  // a fresh key begins at a floor that was read before it was missed
-  kIdentityFirst,      // wide: the id is read before the state
-  kRefundUncounted,    // receipts do not learn of other give-backs
-  kRefundToNow,        // what is owed is reckoned as of the caller's stamp
-  kEmptyIsExpired,     // an open window is reclaimed when all of it has been given back
-  kUnprotectedHit,     // a hit beyond home does not set the current epoch's bits
-  kClearUnpublished,   // overflow bits are cleared by a clock that nobody else has seen yet
+  kNoInsertLock,        // installs of one key are not serialised
+  kCallersClock,        // slots are reclaimed, and keys begin, by the caller's clock
+  kFloorBeforeSearch,   // a fresh key begins at a floor that was read before it was missed
+  kIdentityFirst,       // wide: the id is read before the state
+  kRefundUncounted,     // receipts do not learn of other give-backs
+  kRefundToNow,         // what is owed is reckoned as of the caller's stamp
+  kEmptyIsExpired,      // an open window is reclaimed when all of it has been given back
+  kUnprotectedHit,      // a hit beyond home does not set the current epoch's bits
+  kClearUnpublished,    // overflow bits are cleared by a clock that nobody else has seen yet
+  kLeaseNeverFades,     // units of a lease do not refill for others, nor end with their window
+  kLeaseUncounted,      // a lease does not learn of give-backs
+  kLeaseOverdrawn,      // a lease is spent although the state is over its limit
+  kRefundBeforeSpends,  // what is owed is reckoned before leases learn of the give-back
+  kLeaseUnasked,        // the owner does not look whether its lease was closed
 };
 
 extern std::atomic<Mutant> planted_mutant;
