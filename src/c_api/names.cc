@@ -18,9 +18,9 @@ constexpr const char* kStatusNames[] = {
 constexpr const char* kOutcomeNames[] = {"allowed", "denied", "refused"};
 constexpr const char* kBasisNames[] = {"store", "sketch", "open", "closed", "lease"};
 constexpr const char* kProblemNames[] = {
-    "none",        "cost_above_burst", "cost_too_large",     "key_empty",   "key_too_long",
-    "key_has_nul", "now_too_far",      "max_wait_too_short", "wrong_quota", "lease_out_of_range",
-    "no_records"};
+    "none",         "cost_above_burst",   "cost_too_large", "key_empty",
+    "key_too_long", "key_has_nul",        "now_too_far",    "max_wait_too_short",
+    "wrong_quota",  "lease_out_of_range", "no_records"};
 constexpr const char* kProblemTexts[] = {
     "no problem",
     "cost: more than the quota's burst, so it can never fit; ask for at most decision.limit units "

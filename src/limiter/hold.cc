@@ -34,7 +34,7 @@ bool IsConcurrency(const store::Binding& binding) noexcept {
 
 // What is the same for all keys of a call, or why it cannot be done.
 Problem SetUp(Limiter::State& state, const AcquireOptions& options, store::Request& request,
-                uint64_t& now_ns) noexcept {
+              uint64_t& now_ns) noexcept {
   if (!IsConcurrency(state.current())) {
     return Problem::kWrongQuota;
   }
@@ -51,8 +51,7 @@ Acquired Limiter::Acquire(std::string_view key, const AcquireOptions& options) n
   store::Binding& binding = state_->current();
   store::Request request{.cost = options.cost.units, .receipt = &acquired.hold.receipt};
   uint64_t now_ns = 0;
-  if (const Problem problem = SetUp(*state_, options, request, now_ns);
-      problem == Problem::kNone) {
+  if (const Problem problem = SetUp(*state_, options, request, now_ns); problem == Problem::kNone) {
     binding.ops.charge(binding, key, request, now_ns, acquired.decision);
   } else {
     acquired.decision = Refuse(*state_, problem);
@@ -64,8 +63,7 @@ void Limiter::AcquireMany(std::span<const std::string_view> keys, std::span<Acqu
                           const AcquireOptions& options) noexcept {
   store::Request request{.cost = options.cost.units};
   uint64_t now_ns = 0;
-  if (const Problem problem = SetUp(*state_, options, request, now_ns);
-      problem == Problem::kNone) {
+  if (const Problem problem = SetUp(*state_, options, request, now_ns); problem == Problem::kNone) {
     store::AcquireMany(state_->current(), keys.data(), keys.size(), request, now_ns,
                        acquired.data());
   } else {

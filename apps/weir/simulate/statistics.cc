@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 namespace weir::simulate {
 
@@ -77,8 +78,10 @@ Score JudgeStarts(const Workload& workload, std::span<const uint8_t> decisions,
   std::vector<size_t> order(decisions.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto start_of = [&](size_t i) { return workload.requests[i].at + waits[i]; };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return start_of(a) < start_of(b); });
+  // Those that start at once stay in the order in which they came.
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(start_of(a), a) < std::pair(start_of(b), b);
+  });
   Workload started;
   started.keys = workload.keys;
   Decisions decided;

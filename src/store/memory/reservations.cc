@@ -35,8 +35,8 @@ uint64_t OpenReservation(SharedState& store, uint32_t owner, uint64_t ends_ns) n
   const uint64_t id = NextNumber(store);
   Records::Bucket& bucket = records.BucketOf(id);
   const Records::Holder lock(bucket);
-  Record* const record = records.Add(bucket, id, owner | kReservations, kWords,
-                                     store.clock.floor_ns());
+  Record* const record =
+      records.Add(bucket, id, owner | kReservations, kWords, store.clock.floor_ns());
   if (record == nullptr) {
     return 0;
   }
