@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,8 @@ class FullTable : public ::testing::TestWithParam<int> {
     limiter_.emplace(*Limiter::Create(*Quota::TokenBucket(1, seconds(1000), kBurst), store_));
     // All of its keys have one home, so that a few of them fill every line they may live on.
     const TableProbe probe(*store_);
-    keys_ = probe.KeysAt(50, Table::kProbe * (probe.compact() ? 8 : 4) + 400);
+    tags_.clear();
+    keys_ = probe.KeysAt(50, Table::kProbe * (probe.compact() ? 8 : 4) + 400, "one", &tags_);
     for (const std::string& key : keys_) {
       const Decision decision = limiter_->Check(key, 1);
       if (decision.basis == Basis::kStore) {
@@ -64,6 +66,7 @@ class FullTable : public ::testing::TestWithParam<int> {
   std::shared_ptr<MemoryStore> store_;
   std::optional<Limiter> limiter_;
   std::vector<std::string> keys_;
+  std::set<uint64_t> tags_;  // of all keys asked for
   uint64_t inside_ = 0;
   uint64_t outside_ = 0;
   uint64_t allowed_outside_ = 0;
@@ -148,7 +151,7 @@ TEST_P(FullTable, OfManyQuotasStaysLimitedThoughAllShareTheSketch) {
   for (uint32_t quota = 2; quota < 60; ++quota) {
     Limiter limiter = *Limiter::Create(*Quota::TokenBucket(1, seconds(1000), kBurst), store_);
     const TableProbe probe(*store_, quota);
-    const std::vector<std::string> keys = probe.KeysAt(50, 20, "other");
+    const std::vector<std::string> keys = probe.KeysAt(50, 20, "other", &tags_);
     for (const std::string& key : keys) {
       uint64_t allowed = 0;
       for (int i = 0; i < 10; ++i) {

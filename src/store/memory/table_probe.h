@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,13 +70,18 @@ class TableProbe {
     return lines;
   }
 
-  // Distinct keys whose home is this line.
+  // Keys whose home is this line, and which the table can tell from one another and from those
+  // whose tags are in `taken`: two keys of one home with one tag are one key to a compact table,
+  // which hundreds of keys at one home meet in one run of a hundred.
   [[nodiscard]] std::vector<std::string> KeysAt(uint64_t home, size_t count,
-                                                std::string_view prefix = "a usual key: ") const {
+                                                std::string_view prefix = "a usual key: ",
+                                                std::set<uint64_t>* taken = nullptr) const {
+    std::set<uint64_t> own;
+    std::set<uint64_t>& tags = taken != nullptr ? *taken : own;
     std::vector<std::string> keys;
     for (uint64_t i = 0; keys.size() < count; ++i) {
       std::string key = std::string(prefix) + std::to_string(i);
-      if (HomeOf(key) == home) {
+      if (HomeOf(key) == home && tags.insert(IdentityOf(key)).second) {
         keys.push_back(std::move(key));
       }
     }
@@ -94,6 +100,11 @@ class TableProbe {
   }
 
  private:
+  [[nodiscard]] uint64_t IdentityOf(std::string_view key) const {
+    return compact() ? CompactLayout::IdentityOf(HashOf(key), binding_.id)
+                     : WideLayout::IdentityOf(HashOf(key), binding_.id);
+  }
+
   [[nodiscard]] unsigned SlotsOf(std::string_view key, unsigned distance) const {
     const uint64_t hash = HashOf(key);
     Line& line = table().line(table().HomeOf(hash) + distance);
