@@ -11,6 +11,7 @@
 #include "weir/decision.h"
 
 #include "algorithm/plan.h"
+#include "algorithm/throttle.h"
 #include "base/key_hash.h"
 #include "base/wide_math.h"
 #include "store/memory/calendar_cache.h"
@@ -37,6 +38,9 @@ struct Request {
 
   static constexpr uint64_t kAnyWait = ~uint64_t{0};
   uint64_t lease_ns = 0;  // holds only; 0: the quota's
+  // Throttle's keys only, which bring their rate along: throttle.h.
+  const algorithm::ThrottleAsk* throttle = nullptr;
+  algorithm::ThrottleAnswer* throttled = nullptr;
 };
 
 // The decision code for one layout, algorithm and instruction set. Times in nanoseconds are since

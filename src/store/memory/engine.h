@@ -57,11 +57,14 @@ inline void AnswerUncounted(const SharedState& store, const Plan& plan, Decision
 // How a slow step ended.
 enum class Step { kDone, kAgain };
 
-template <class Layout, class Algo>
+// Whether keys that find no room are counted in the sketch, if that is the store's policy.
+template <class Reply>
+constexpr bool kUsesSketch = true;
+
+template <class Layout, class Algo, class Reply = Answer<Algo>>
 struct Engine {
   using State = typename Algo::State;
   using Now = typename Algo::Now;
-  using Reply = Answer<Algo>;
 
   static Moment MomentFor(const Binding& binding, uint64_t now_ns, uint64_t phase) noexcept {
     if constexpr (Algo::kUsesWindows) {
@@ -312,7 +315,7 @@ struct Engine {
     if (request.cost != 0 && request.mode != ChargeMode::kDryRun) {
       store.counters.Get().Add(&CounterCell::overflow, 1);
     }
-    if (store.options.overflow == OverflowPolicy::kSketch) {
+    if (kUsesSketch<Reply> && store.options.overflow == OverflowPolicy::kSketch) {
       DecideInSketch(binding, key_hash, now_ns, request, out);
     } else {
       AnswerUncounted(store, binding.plan(), out);

@@ -85,7 +85,7 @@ SharedState::~SharedState() {
 
 Result<Binding*> SharedState::Bind(const Quota& quota, const BindOptions& own) {
   const bool compact =
-      algorithm::FitsCompact(quota) && tables[Index(SlotKind::kCompact)] != nullptr;
+      !own.wide && algorithm::FitsCompact(quota) && tables[Index(SlotKind::kCompact)] != nullptr;
   const SlotKind kind = algorithm::NeedsRecord(quota) ? SlotKind::kRecord
                         : compact                     ? SlotKind::kCompact
                                                       : SlotKind::kWide;

@@ -54,6 +54,7 @@ struct SharedState {
   struct BindOptions {
     bool sketch_first = false;  // its keys begin in the sketch
     Watch* watch = nullptr;     // notes its keys; lives for as long as anybody decides by it
+    bool wide = false;          // in 16-byte slots, even if it would fit smaller ones
   };
 
   // Makes room for a quota; the error says which limit was met.
