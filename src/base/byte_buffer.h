@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string_view>
+#include <utility>
 
 namespace weir::base {
 
@@ -21,6 +23,7 @@ class ByteBuffer {
   [[nodiscard]] size_t capacity() const noexcept { return capacity_; }
   [[nodiscard]] const char* data() const noexcept { return bytes_.get() + begin_; }
   [[nodiscard]] std::string_view view() const noexcept { return {data(), size()}; }
+  [[nodiscard]] std::span<char> span() noexcept { return {bytes_.get() + begin_, size()}; }
 
   // Room for `size` bytes at the end, which Commit then makes part of the content.
   [[nodiscard]] char* Reserve(size_t size) {

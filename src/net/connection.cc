@@ -1,0 +1,199 @@
+#include "net/connection.h"
+
+#include <utility>
+
+#include <boost/asio/buffer.hpp>
+
+namespace weir::net {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using Next = Session::Next;
+
+// Room that is offered to each read, and what an idle connection may keep.
+constexpr size_t kReadBytes = size_t{16} << 10;
+constexpr size_t kKeptBytes = size_t{64} << 10;
+// A peer that is told to go has this long, and may send this much, before it is cut off.
+constexpr Deadlines::Seconds kLeavingSeconds = 2;
+constexpr size_t kDroppedBytesMax = size_t{1} << 20;
+
+}  // namespace
+
+void Connection::Open(Loop& loop, Socket socket, std::unique_ptr<Session> session,
+                      const ConnectionLimits& limits) {
+  auto* const connection = new Connection(loop, std::move(socket), std::move(session), limits);
+  connection->SetTimeout(limits.idle_s);
+  connection->Read();
+}
+
+Connection::Connection(Loop& loop, Socket socket, std::unique_ptr<Session> session,
+                       const ConnectionLimits& limits)
+    : loop_(loop), socket_(std::move(socket)), session_(std::move(session)), limits_(limits) {
+  loop_.Add(*this);
+}
+
+Connection::~Connection() {
+  loop_.Remove(*this);
+}
+
+void Connection::Abort() {
+  if (state_ != State::kClosed) {
+    state_ = State::kClosed;
+    boost::system::error_code ignored;  // it is gone either way
+    socket_.close(ignored);
+  }
+  if (!under_way_) {
+    delete this;  // else when that calls back, with an error
+  }
+}
+
+void Connection::Drain() {
+  session_->OnDrain();
+  if (next_ == Next::kIdle && state_ == State::kReading) {
+    SetTimeout(kLeavingSeconds);
+  }
+}
+
+void Connection::SetTimeout(Deadlines::Seconds seconds) {
+  // One more: the present second has begun already.
+  const Deadlines::Seconds at = seconds == 0 ? Deadlines::kNever : loop_.now() + seconds + 1;
+  loop_.deadlines().Set(*this, at, loop_.now());
+}
+
+void Connection::OnDeadline() {
+  if (state_ == State::kReading && next_ == Next::kMessage) {
+    loop_.counters().timed_out.fetch_add(1, std::memory_order_relaxed);
+    session_->OnTimeout(output_);
+    boost::system::error_code ignored;  // who is this slow need not get it
+    socket_.write_some(asio::buffer(output_.data(), output_.size()), ignored);
+    Leave();
+    return;
+  }
+  if (state_ == State::kWriting) {
+    loop_.counters().timed_out.fetch_add(1, std::memory_order_relaxed);
+  }
+  Abort();
+}
+
+void Connection::Read() {
+  under_way_ = true;
+  char* const room = input_.Reserve(kReadBytes + Session::kPadding);
+  socket_.async_read_some(
+      asio::buffer(room, kReadBytes),
+      [this](const boost::system::error_code& error, size_t bytes) { OnRead(error, bytes); });
+}
+
+void Connection::OnRead(const boost::system::error_code& error, size_t bytes) {
+  under_way_ = false;
+  if (error || state_ == State::kClosed) {
+    Abort();
+    return;
+  }
+  if (state_ == State::kLeaving) {
+    dropped_bytes_ += bytes;
+    if (dropped_bytes_ > kDroppedBytesMax) {
+      Abort();
+    } else {
+      Read();
+    }
+    return;
+  }
+  input_.Commit(bytes);
+  Answer();
+}
+
+// Lets the session answer all that is there, then reads on, or writes on, or goes.
+void Connection::Answer() {
+  for (;;) {
+    // The padding behind the input is there: every read reserved it.
+    const Session::Progress progress = session_->OnBytes(input_.span(), output_);
+    input_.Consume(progress.consumed);
+    const bool was_amidst = next_ == Next::kMessage && progress.consumed == 0;
+    next_ = progress.next;
+    if (next_ == Next::kMessage && input_.size() > limits_.input_bytes_max) {
+      next_ = Next::kClose;  // no session asks for so much; a fault of ours is kept small
+    }
+    if (!Flush()) {
+      return;
+    }
+    if (next_ == Next::kAgain) {
+      continue;
+    }
+    if (next_ == Next::kClose) {
+      Leave();
+      return;
+    }
+    if (next_ == Next::kIdle) {
+      input_.Shrink(kKeptBytes);
+      output_.Shrink(kKeptBytes);
+      SetTimeout(loop_.draining() ? kLeavingSeconds : limits_.idle_s);
+    } else if (!was_amidst) {
+      SetTimeout(limits_.message_s);
+    }
+    state_ = State::kReading;
+    Read();
+    return;
+  }
+}
+
+// Sends what it can at once. False: the rest is under way, or the peer is gone, and `this` may be
+// gone as well.
+bool Connection::Flush() {
+  while (!output_.empty()) {
+    boost::system::error_code error;
+    const size_t sent = socket_.write_some(asio::buffer(output_.data(), output_.size()), error);
+    if (error == asio::error::would_block) {
+      state_ = State::kWriting;
+      SetTimeout(limits_.write_s);
+      WriteRest();
+      return false;
+    }
+    if (error) {
+      Abort();
+      return false;
+    }
+    output_.Consume(sent);
+  }
+  return true;
+}
+
+void Connection::WriteRest() {
+  under_way_ = true;
+  socket_.async_wait(Socket::wait_write, [this](const boost::system::error_code& error) {
+    under_way_ = false;
+    if (error || state_ == State::kClosed) {
+      Abort();
+      return;
+    }
+    if (!Flush()) {
+      return;
+    }
+    state_ = State::kReading;
+    if (next_ == Next::kClose) {
+      Leave();
+    } else {
+      Answer();
+    }
+  });
+}
+
+// Closing a socket with unread input makes the kernel send a reset, which can overtake the answer.
+// So the answer is followed by an end of stream, and what comes is dropped for a moment.
+void Connection::Leave() {
+  state_ = State::kLeaving;
+  input_.Clear();
+  boost::system::error_code error;
+  socket_.shutdown(Socket::shutdown_send, error);
+  if (error) {
+    Abort();
+    return;
+  }
+  SetTimeout(kLeavingSeconds);
+  if (!under_way_) {
+    Read();
+  }
+}
+
+}  // namespace weir::net

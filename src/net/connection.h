@@ -1,0 +1,78 @@
+// A socket and the session that answers it. Lives on one loop; deletes itself when it is closed and
+// nothing of it is under way any more.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+
+#include "base/byte_buffer.h"
+#include "net/deadlines.h"
+#include "net/loop.h"
+#include "net/session.h"
+
+namespace weir::net {
+
+using Socket = boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol, Executor>;
+
+// In whole seconds, as deadlines are; 0: no limit.
+struct ConnectionLimits {
+  Deadlines::Seconds idle_s = 300;    // between messages
+  Deadlines::Seconds message_s = 10;  // from the first byte of a message to its last
+  Deadlines::Seconds write_s = 30;    // without the peer taking a byte of an answer
+  size_t input_bytes_max = size_t{2} << 20;
+};
+
+class Connection final : public Deadlines::Entry {
+ public:
+  // Takes over: from here on the loop owns it.
+  static void Open(Loop& loop, Socket socket, std::unique_ptr<Session> session,
+                   const ConnectionLimits& limits);
+
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Closes it without another word. Deletes it at once if nothing is under way.
+  void Abort();
+  void Drain();
+  void OnDeadline();
+
+ private:
+  friend class Loop;
+
+  enum class State : uint8_t {
+    kReading,
+    kWriting,  // the peer is slow; nothing is read until it has taken the output
+    kLeaving,  // all is said; what the peer still sends is dropped, so that it reads our answer
+    kClosed,
+  };
+
+  Connection(Loop& loop, Socket socket, std::unique_ptr<Session> session,
+             const ConnectionLimits& limits);
+  ~Connection();
+
+  void Read();
+  void OnRead(const boost::system::error_code& error, size_t bytes);
+  void Answer();
+  bool Flush();
+  void WriteRest();
+  void Leave();
+  void SetTimeout(Deadlines::Seconds seconds);
+
+  Loop& loop_;
+  Socket socket_;
+  const std::unique_ptr<Session> session_;
+  const ConnectionLimits limits_;
+  base::ByteBuffer input_;
+  base::ByteBuffer output_;
+  size_t index_ = 0;  // in the loop's list
+  size_t dropped_bytes_ = 0;
+  State state_ = State::kReading;
+  Session::Next next_ = Session::Next::kIdle;
+  bool under_way_ = false;  // an operation of the socket will call back
+};
+
+}  // namespace weir::net

@@ -1,0 +1,99 @@
+#include "net/loop.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <future>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+
+#include "net/connection.h"
+
+namespace weir::net {
+
+Loop::Loop() : work_(context_.get_executor()), timer_(context_.get_executor()) {}
+
+Loop::~Loop() {
+  Stop();
+}
+
+void Loop::Start(const std::string& thread_name, int cpu) {
+  thread_ = std::thread([this, thread_name, cpu] {
+    pthread_setname_np(pthread_self(), thread_name.substr(0, 15).c_str());
+    if (cpu >= 0) {
+      cpu_set_t only;
+      CPU_ZERO(&only);
+      CPU_SET(static_cast<unsigned>(cpu), &only);
+      // A container may forbid it; then it runs where it is put.
+      (void)pthread_setaffinity_np(pthread_self(), sizeof only, &only);
+    }
+    Tick();
+    context_.run();
+  });
+}
+
+void Loop::Stop() {
+  if (!thread_.joinable()) {
+    return;
+  }
+  Post([this] {
+    timer_.cancel();
+    work_.reset();
+    // Each takes itself out of the list, now or when its last operation has called back.
+    const std::vector<Connection*> all = connections_;
+    for (Connection* const connection : all) {
+      connection->Abort();
+    }
+  });
+  thread_.join();
+}
+
+void Loop::Post(std::function<void()> work) {
+  boost::asio::post(context_, std::move(work));
+}
+
+void Loop::Run(const std::function<void()>& work) {
+  std::promise<void> done;
+  Post([&] {
+    work();
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+void Loop::Add(Connection& connection) {
+  connection.index_ = connections_.size();
+  connections_.push_back(&connection);
+  counters_.open.store(connections_.size(), std::memory_order_relaxed);
+}
+
+void Loop::Remove(Connection& connection) {
+  deadlines_.Remove(connection);
+  connections_.back()->index_ = connection.index_;
+  connections_[connection.index_] = connections_.back();
+  connections_.pop_back();
+  counters_.open.store(connections_.size(), std::memory_order_relaxed);
+}
+
+void Loop::Drain() {
+  draining_ = true;
+  for (Connection* const connection : connections_) {
+    connection->Drain();
+  }
+}
+
+void Loop::Tick() {
+  timer_.expires_after(std::chrono::seconds(1));
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) {
+      return;
+    }
+    ++now_;
+    deadlines_.Advance(
+        now_, [](Deadlines::Entry& entry) { static_cast<Connection&>(entry).OnDeadline(); });
+    Tick();
+  });
+}
+
+}  // namespace weir::net

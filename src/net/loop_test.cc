@@ -1,0 +1,232 @@
+// Connections over real sockets: what arrives, what does when the other side is slow or gone.
+#include "net/loop.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "net/listener.h"
+
+namespace weir::net {
+namespace {
+
+// Answers each line with itself; "big" with a megabyte, "bye" with an end.
+class Echo final : public Session {
+ public:
+  Progress OnBytes(std::span<char> input, base::ByteBuffer& output) override {
+    const std::string_view text(input.data(), input.size());
+    size_t consumed = 0;
+    while (true) {
+      const size_t end = text.find('\n', consumed);
+      if (end == std::string_view::npos) {
+        return {consumed, consumed == text.size() ? Next::kIdle : Next::kMessage};
+      }
+      const std::string_view line = text.substr(consumed, end - consumed);
+      consumed = end + 1;
+      if (line == "big") {
+        output.Append(std::string(1 << 20, 'x') + "\n");
+        return {consumed, Next::kAgain};
+      }
+      output.Append(std::string(line) + "\n");
+      if (line == "bye" || draining_) {
+        return {consumed, Next::kClose};
+      }
+    }
+  }
+  void OnTimeout(base::ByteBuffer& output) override { output.Append("too slow\n"); }
+  void OnDrain() override { draining_ = true; }
+
+ private:
+  bool draining_ = false;
+};
+
+class Echoes final : public SessionFactory {
+ public:
+  std::unique_ptr<Session> Open(const Peer& peer) override {
+    EXPECT_EQ(peer.address, "127.0.0.1");
+    EXPECT_TRUE(peer.local);
+    return std::make_unique<Echo>();
+  }
+};
+
+class Client {
+ public:
+  explicit Client(const Endpoint& to)
+      : descriptor_(::socket(to.address.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const auto* const address = static_cast<const sockaddr*>(to.address.data());
+    EXPECT_EQ(::connect(descriptor_, address, static_cast<socklen_t>(to.address.size())), 0);
+  }
+  ~Client() { ::close(descriptor_); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  void Send(std::string_view text) {
+    ASSERT_EQ(::send(descriptor_, text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+  }
+
+  // Until there are that many bytes, or the other side has ended.
+  std::string Receive(size_t size) {
+    std::string text;
+    while (text.size() < size) {
+      pollfd ready{.fd = descriptor_, .events = POLLIN, .revents = 0};
+      if (::poll(&ready, 1, 20'000) != 1) {
+        ADD_FAILURE() << "nothing came in 20 s";
+        break;
+      }
+      char bytes[65536];
+      const ssize_t got = ::recv(descriptor_, bytes, std::min(sizeof bytes, size - text.size()), 0);
+      if (got <= 0) {
+        break;
+      }
+      text.append(bytes, static_cast<size_t>(got));
+    }
+    return text;
+  }
+
+  [[nodiscard]] bool Ended() { return Receive(1).empty(); }
+
+ private:
+  int descriptor_;
+};
+
+class Server : public ::testing::Test {
+ protected:
+  void Start(const ListenerLimits& limits = {}) {
+    const int descriptor = *Listener::Bind(*Endpoint::Parse("127.0.0.1:0"));
+    endpoint_ = Listener::BoundTo(descriptor);
+    listener_ = std::make_unique<Listener>(loop_, descriptor, std::make_unique<Echoes>(), limits);
+    loop_.Start("echo", -1);
+    loop_.Run([this] { listener_->Start(); });
+  }
+  void TearDown() override {
+    loop_.Run([this] { listener_->Close(); });
+    loop_.Stop();
+    EXPECT_EQ(loop_.connection_count(), 0U);
+  }
+
+  Loop loop_;
+  Endpoint endpoint_;
+  std::unique_ptr<Listener> listener_;
+};
+
+TEST_F(Server, AnswersWholeAndSplitMessages) {
+  Start();
+  Client client(endpoint_);
+  client.Send("one\ntwo\nthr");
+  EXPECT_EQ(client.Receive(8), "one\ntwo\n");
+  client.Send("ee\n");
+  EXPECT_EQ(client.Receive(6), "three\n");
+}
+
+TEST_F(Server, EndsAfterTheLastWordThoughMoreWasSent) {
+  Start();
+  Client client(endpoint_);
+  client.Send("bye\n" + std::string(200'000, 'z'));
+  EXPECT_EQ(client.Receive(5), "bye\n");
+}
+
+TEST_F(Server, APeerThatDoesNotReadGetsNothingMoreUntilItDoes) {
+  Start();
+  Client slow(endpoint_);
+  std::string asked;
+  constexpr size_t kTimes = 40;
+  for (size_t i = 0; i < kTimes; ++i) {
+    asked += "big\n";
+  }
+  slow.Send(asked + "done\n");
+  Client other(endpoint_);
+  other.Send("hello\n");
+  EXPECT_EQ(other.Receive(6), "hello\n") << "the others do not wait";
+  const std::string all = slow.Receive(kTimes * ((1 << 20) + 1) + 5);
+  EXPECT_EQ(all.size(), kTimes * ((1 << 20) + 1) + 5);
+  EXPECT_TRUE(all.ends_with("\ndone\n"));
+}
+
+TEST_F(Server, AMessageHasToBeWholeInTime) {
+  Start({.connection = {.idle_s = 300, .message_s = 1}});
+  Client idle(endpoint_);
+  Client slow(endpoint_);
+  slow.Send("never");
+  EXPECT_EQ(slow.Receive(100), "too slow\n");
+  idle.Send("here\n");
+  EXPECT_EQ(idle.Receive(5), "here\n");
+  EXPECT_EQ(loop_.counters().timed_out.load(), 1U);
+}
+
+TEST_F(Server, DrippingBytesDoesNotBuyTime) {
+  Start({.connection = {.message_s = 1}});
+  Client slow(endpoint_);
+  // A byte whenever none has come back for a while, for as long as it is listened to.
+  std::string answer;
+  for (int i = 0; i < 200 && answer.empty(); ++i) {
+    slow.Send("x");
+    int ready = 0;
+    loop_.Run([&ready] { ready = 1; });
+    pollfd wait{};
+    (void)::poll(&wait, 0, 50);
+    if (loop_.counters().timed_out.load() != 0) {
+      answer = slow.Receive(9);
+    }
+  }
+  EXPECT_EQ(answer, "too slow\n");
+}
+
+TEST_F(Server, IdleConnectionsEnd) {
+  Start({.connection = {.idle_s = 1}});
+  Client client(endpoint_);
+  client.Send("a\n");
+  EXPECT_EQ(client.Receive(2), "a\n");
+  EXPECT_TRUE(client.Ended());
+}
+
+TEST_F(Server, TakesNoMoreConnectionsThanItMay) {
+  Start({.connection = {}, .connections_max = 2});
+  Client first(endpoint_);
+  Client second(endpoint_);
+  first.Send("a\n");
+  second.Send("b\n");
+  EXPECT_EQ(first.Receive(2), "a\n");
+  EXPECT_EQ(second.Receive(2), "b\n");
+  Client third(endpoint_);
+  EXPECT_TRUE(third.Ended());
+  EXPECT_EQ(loop_.counters().refused.load(), 1U);
+}
+
+TEST_F(Server, DrainsAfterTheNextAnswer) {
+  Start();
+  Client client(endpoint_);
+  client.Send("a\n");
+  EXPECT_EQ(client.Receive(2), "a\n");
+  loop_.Run([this] { loop_.Drain(); });
+  client.Send("b\n");
+  EXPECT_EQ(client.Receive(2), "b\n");
+  EXPECT_TRUE(client.Ended());
+}
+
+TEST_F(Server, StopsWithConnectionsOpen) {
+  Start();
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 50; ++i) {
+    clients.push_back(std::make_unique<Client>(endpoint_));
+    clients.back()->Send(i % 2 == 0 ? "whole\n" : "par");
+  }
+}
+
+TEST(Listener, SaysWhyItCannotListen) {
+  const auto taken = Listener::Bind(*Endpoint::Parse("192.0.2.1:80"));
+  ASSERT_FALSE(taken);
+  EXPECT_NE(taken.error().message.find("192.0.2.1:80"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weir::net

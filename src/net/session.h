@@ -1,0 +1,63 @@
+// What a connection talks to: bytes in, bytes out. A protocol implements this and never sees a
+// socket.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/byte_buffer.h"
+
+namespace weir::net {
+
+// Who is at the other end.
+struct Peer {
+  std::string address;  // without a port; empty for a unix socket
+  uint16_t port = 0;
+  bool local = false;  // a unix socket, or the machine itself
+};
+
+class Session {
+ public:
+  enum class Next : uint8_t {
+    kIdle,     // between messages: may wait for long
+    kMessage,  // amidst a message: the rest has to come before long
+    kAgain,    // more to do with what is there, once the output is on its way
+    kClose,    // after the output the connection ends
+  };
+
+  struct Progress {
+    size_t consumed = 0;  // bytes from the front of the input
+    Next next = Next::kIdle;
+  };
+
+  // Behind the input there are so many bytes that may be read (and mean nothing).
+  static constexpr size_t kPadding = 64;
+
+  Session() = default;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  virtual ~Session() = default;
+
+  // All input that was not consumed yet, and where to answer. The session may write to the input.
+  virtual Progress OnBytes(std::span<char> input, base::ByteBuffer& output) = 0;
+  // The rest of a message did not come in time; a last word, if there is one.
+  virtual void OnTimeout(base::ByteBuffer& output) { (void)output; }
+  // The server is going: end after the next answer.
+  virtual void OnDrain() {}
+};
+
+// Makes a session for each connection. One per loop and listener, used on that loop only.
+class SessionFactory {
+ public:
+  SessionFactory() = default;
+  SessionFactory(const SessionFactory&) = delete;
+  SessionFactory& operator=(const SessionFactory&) = delete;
+  virtual ~SessionFactory() = default;
+
+  virtual std::unique_ptr<Session> Open(const Peer& peer) = 0;
+};
+
+}  // namespace weir::net
