@@ -1,0 +1,251 @@
+// Rules at work: what a request is charged for, by a rule set on a store.
+//
+//   auto parsed = weir::RuleSet::Load("rules.yaml");
+//   auto store = weir::MemoryStore::Create();
+//   auto limiter = weir::RuleLimiter::Create(parsed.rules, *store);
+//   const weir::Attribute request[] = {{"ip", "203.0.113.7"}, {"path", "/login"}};
+//   weir::RuleVerdict verdict = (*limiter)->Check(request);
+//   if (!verdict.allowed()) Reply429(verdict.rule(), verdict.retry_after);
+//
+// Every call may be made from any thread. Checks neither lock, allocate nor throw, but for rules
+// with regular expressions, which allocate as RE2 does.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/decision.h"
+#include "weir/limiter.h"
+#include "weir/result.h"
+#include "weir/rule_set.h"
+#include "weir/store.h"
+#include "weir/time.h"
+
+namespace weir {
+
+// Why a request was refused, other than by a quota.
+enum class RuleRefusal : uint8_t {
+  kNone,
+  kBlocked,            // by the block list, or by a rule with `block`
+  kMissing,            // a rule with `on-missing: deny` did not find what it counts by
+  kAttributeTooLong,   // above kMaxAttributeBytes
+  kTooManyAttributes,  // above kMaxAttributes
+  kKeysTooLong,        // all keys together do not fit into a reply
+  kBadMode,            // a request's mode is none of kAdmit, kCountAlways, kDryRun
+};
+
+[[nodiscard]] std::string_view ToString(RuleRefusal why) noexcept;
+
+struct RuleRequest {
+  std::span<const Attribute> attributes;
+  Cost cost = 1;  // 0 peeks; times what the rule says a request costs
+  // kDryRun answers as kAdmit would and charges nothing; kCountAlways counts what has happened.
+  ChargeMode mode = ChargeMode::kAdmit;
+  std::optional<Timestamp> now = std::nullopt;  // none: the clock is read
+  std::optional<WallTime> wall = std::nullopt;  // for what expires; none: the clock is read
+};
+
+// One quota that a request met.
+struct RulePart {
+  const RuleView* rule = nullptr;
+  const RuleQuota* quota = nullptr;
+  std::string_view key;
+  Decision decision;
+  Cost cost = 1;  // what was asked of it
+  bool shadow = false;
+  Limiter* limiter = nullptr;  // lives as long as the RuleLimiter
+};
+
+// The answer. The caller's, to be used again and again; large, so not on a small stack.
+class RuleReply {
+ public:
+  static constexpr size_t kKeyBytes = 16384;
+
+  RuleReply() noexcept {}  // NOLINT(modernize-use-equals-default): leaves the arrays as they are
+  RuleReply(const RuleReply&) = delete;
+  RuleReply& operator=(const RuleReply&) = delete;
+
+  Outcome outcome = Outcome::kAllowed;
+  Problem problem = Problem::kNone;
+  RuleRefusal why = RuleRefusal::kNone;
+  const RuleView* refusing = nullptr;  // the rule behind `why`; null for the block list
+  Duration retry_after{};              // the longest of the refusing parts
+  Duration start_after{};              // allowed: the latest start that a queue gave
+  uint64_t version = 0;                // of the rule set that decided
+
+  [[nodiscard]] bool allowed() const noexcept { return outcome == Outcome::kAllowed; }
+
+  // All that was asked, shadow parts last; each kind in the order of the file. What they point to
+  // lives as long as the pin.
+  [[nodiscard]] std::span<const RulePart> parts() const noexcept { return {parts_, size_}; }
+  // Refused: the longest retry_after of the refusing. Allowed: the least left of its limit, of what
+  // was counted. Null if no quota speaks. Never a shadow part.
+  [[nodiscard]] const RulePart* deciding() const noexcept { return deciding_; }
+
+ private:
+  friend class RuleLimiter;
+  friend class RuleCheck;
+
+  const RulePart* deciding_ = nullptr;
+  size_t size_ = 0;
+  size_t key_bytes_ = 0;
+  // Written before they are read, as far as the sizes above say.
+  union {
+    RulePart parts_[kMaxCharges];
+  };
+  std::array<Receipt, kMaxCharges> receipts_;
+  std::array<char, kKeyBytes> keys_;
+};
+
+// The answer in short, with nothing in it that needs a pin.
+class RuleVerdict {
+ public:
+  Outcome outcome = Outcome::kAllowed;
+  RuleRefusal why = RuleRefusal::kNone;
+  Duration retry_after{};
+  std::optional<Decision> decision;  // of the deciding quota
+
+  [[nodiscard]] bool allowed() const noexcept { return outcome == Outcome::kAllowed; }
+  // The deciding rule's name; empty if none speaks.
+  [[nodiscard]] std::string_view rule() const noexcept { return {name_.data(), name_bytes_}; }
+
+ private:
+  friend class RuleLimiter;
+
+  std::array<char, kMaxRuleNameBytes> name_{};
+  size_t name_bytes_ = 0;
+};
+
+// What became of one rule for one request.
+enum class RuleFate : uint8_t {
+  kApplies,
+  kShadow,        // counted, without a say
+  kNotMatched,    // a condition failed
+  kLessSpecific,  // another rule of its group took its place
+  kMissing,       // what it counts by is absent
+  kNotInCanary,
+  kDisabled,
+  kExpired,
+};
+
+[[nodiscard]] std::string_view ToString(RuleFate fate) noexcept;
+
+struct ExplainedQuota {
+  std::string text;
+  std::string bound;
+  Decision decision;  // as it would be; nothing was charged
+};
+
+struct ExplainedRule {
+  std::string rule;
+  std::string group;
+  RuleFate fate = RuleFate::kNotMatched;
+  std::string reason;  // "method is "GET", not POST"
+  std::string per;
+  std::string key;
+  std::string tier;  // the variant that was taken; empty: that for all
+  std::vector<ExplainedQuota> quotas;
+};
+
+struct Explanation {
+  Outcome outcome = Outcome::kAllowed;
+  RuleRefusal why = RuleRefusal::kNone;
+  std::string list;      // the entry of the block or allow list that decided, if one did
+  std::string deciding;  // the rule that speaks; empty: none
+  Duration retry_after{};
+  uint64_t version = 0;
+  std::vector<ExplainedRule> rules;  // every one, in the order of the file
+};
+
+[[nodiscard]] std::string ToText(const Explanation& explanation);
+[[nodiscard]] std::string ToJson(const Explanation& explanation);
+
+// What a rule has done since the RuleLimiter was made; reloads keep it.
+struct RuleCounts {
+  std::string rule;
+  uint64_t allowed = 0;
+  uint64_t denied = 0;                 // by one of its quotas
+  uint64_t refused = 0;                // by `block`, `on-missing: deny`, or for a Problem
+  uint64_t shadow_denied = 0;          // would have been
+  std::array<uint64_t, 5> by_basis{};  // decisions of its quotas, by weir::Basis
+  // Over nine in ten of the last 10,000 or more charges met a key that owed nothing: the rule
+  // hardly limits anything. Often somebody counts by a request id.
+  bool meets_fresh_keys = false;
+};
+
+struct RuleLimiterOptions {
+  // The store's own, if it was given one. Must outlive the limiter. Decides what has expired.
+  const Clock* clock = nullptr;
+  uint64_t fleet_secret = 0;      // for canaries: the same on every node of a fleet
+  uint8_t ipv6_prefix_bits = 64;  // how much of an IPv6 address is one client; 1 to 128
+  uint32_t top_keys = 0;          // as in LimiterOptions, for each quota of each rule
+};
+
+class RuleLimiter {
+ public:
+  // Holds a version of the rules. While one is held Apply waits, so hold it for as long as one
+  // answer takes, not longer, and let go of it in the thread that took it.
+  class [[nodiscard]] Pin {
+   public:
+    Pin(Pin&& other) noexcept;
+    Pin& operator=(Pin&&) = delete;
+    ~Pin();
+
+    // The rules that this pin decides by.
+    [[nodiscard]] const RuleSet& rules() const noexcept;
+
+   private:
+    friend class RuleLimiter;
+    explicit Pin(RuleLimiter* owner) noexcept : owner_(owner) {}
+    RuleLimiter* owner_;
+  };
+
+  static Result<std::unique_ptr<RuleLimiter>> Create(std::shared_ptr<const RuleSet> rules,
+                                                     std::shared_ptr<MemoryStore> store,
+                                                     const RuleLimiterOptions& options = {});
+
+  RuleLimiter(const RuleLimiter&) = delete;
+  RuleLimiter& operator=(const RuleLimiter&) = delete;
+  ~RuleLimiter();
+
+  // Changes the rules as a whole, or, on an error, nothing. Each decision is by one version. What
+  // keys owe is carried over where a rule of the same name had a quota in the same place, so a
+  // raise never denies. REQUIRES: the calling thread holds no pin.
+  Result<void> Apply(std::shared_ptr<const RuleSet> rules);
+
+  Pin pin() noexcept;
+  void Check(const Pin& pin, const RuleRequest& request, RuleReply& reply) noexcept;
+  // In short, with a pin of its own.
+  RuleVerdict Check(std::span<const Attribute> attributes, Cost cost = 1) noexcept;
+  // Gives back what `reply` was charged, once; the same pin must still be held. Returns the units
+  // given back to the quota that got the most.
+  uint32_t GiveBack(const Pin& pin, RuleReply& reply,
+                    std::optional<Timestamp> now = std::nullopt) noexcept;
+
+  // Every rule: matched or why not, key, quotas, what is left. Consumes nothing.
+  [[nodiscard]] Explanation Explain(std::span<const Attribute> attributes, Cost cost = 1);
+
+  // The set that decides now.
+  [[nodiscard]] std::shared_ptr<const RuleSet> rules() const;
+  // In the order of the file. Not for the hot path.
+  [[nodiscard]] std::vector<RuleCounts> Counts() const;
+  // Of one rule, over all its quotas; none if there is no such rule or RuleLimiterOptions::top_keys
+  // is 0.
+  [[nodiscard]] std::vector<TopKey> TopKeys(std::string_view rule, size_t most) const;
+
+  struct State;  // internal
+
+ private:
+  explicit RuleLimiter(std::unique_ptr<State> state);
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weir
