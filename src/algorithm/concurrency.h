@@ -2,10 +2,10 @@
 // taken until it is released or its lease ends, whichever comes first.
 //
 // Every hold has a fence: a number that grows with every hold of its key, so that whoever sees them
-// can tell a late holder from the present one. It is the Unix time of the grant in nanoseconds, or
-// one more than the last if that is larger. A record is kept until store time has passed its last
-// fence, so the numbers grow across its reclaim as well, and across a restart of the program as far
-// as the wall clock does.
+// can tell a late holder from the present one. It is the time of the grant in nanoseconds since a
+// little before 1970, or one more than the last if that is larger. A record is kept until store
+// time has passed its last fence, so the numbers grow across its reclaim as well, and across a
+// restart of the program as far as the wall clock does.
 //
 // The body of a record, in words:
 //   [units in use:32 | first free place:16, counted from 1 | places used so far:16]

@@ -59,7 +59,7 @@ struct Plan {
   uint64_t window_ns = 0;
   uint64_t window_ticks = 0;     // from the first hit
   uint64_t count_max = 0;        // where a counter saturates
-  uint64_t epoch_offset_ns = 0;  // Moment::ns plus this is Unix time
+  uint64_t epoch_offset_ns = 0;  // Moment::ns plus this is Unix time, but for whole windows
   uint64_t family = 0;           // equal iff two plans cut time into the same windows
   base::Reciprocal per_window;
   uint32_t slices = 0;

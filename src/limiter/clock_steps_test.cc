@@ -1,6 +1,7 @@
 // Clocks that step: no crash, no extra admission on a step back, no lock-out beyond the bound.
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -133,6 +134,63 @@ TEST(ClockSteps, OfTheWallBackDoNotReopenACalendarPeriod) {
   EXPECT_EQ(Drain(limiter), 0U);
   clock.Advance(hours(31));
   EXPECT_EQ(Drain(limiter), 10U);
+}
+
+// One random history under `quota` from `wall` on, as a line of text a decision.
+std::vector<std::string> History(const Quota& quota, WallTime wall, uint64_t seed) {
+  Random random(seed);
+  ManualClock clock(wall);
+  Limiter limiter = *Limiter::Create(quota, SmallStore(clock));
+  std::vector<std::string> lines;
+  for (int i = 0; i < 60; ++i) {
+    clock.Advance(Duration(static_cast<int64_t>(random.Scaled(1, 50'000'000'000))));
+    const Duration behind = milliseconds(random.OneIn(4) ? random.Below(1000) : 0);
+    const Decision decision =
+        limiter.Check("key" + std::to_string(random.Below(3)),
+                      {.cost = random.Between(1, 4), .now = clock.Now() - behind});
+    lines.push_back(std::to_string(i) + ": allowed " + std::to_string(decision.allowed()) +
+                    ", remaining " + std::to_string(decision.remaining) + ", retry_after " +
+                    std::to_string(decision.retry_after.count()) + ", reset_after " +
+                    std::to_string(decision.reset_after.count()));
+  }
+  return lines;
+}
+
+TEST(TheFirstMomentsOf1970, DecideAsAnyOtherTime) {
+  // Whole windows of every quota here, slices included, lie between the two instants compared.
+  constexpr Duration kLater = hours(24 * 365);
+  for (const char* text : {"10/min fixed-window", "10/min fixed-window from per-key", "10/min",
+                           "10/min sliced-window slices 6", "10/h sliced-window slices 60",
+                           "10/min sliding-log", "10/min burst 3", "10/day calendar"}) {
+    const Quota quota = *Quota::Parse(text);
+    for (const Duration wall :
+         {Duration::zero(), Duration(1), Duration(milliseconds(500)), Duration(milliseconds(999)),
+          Duration(seconds(59)), Duration(minutes(33)), Duration(-hours(48))}) {
+      for (uint64_t seed = 0; seed < 20; ++seed) {
+        ASSERT_EQ(History(quota, WallTime(wall), seed),
+                  History(quota, WallTime(wall + kLater), seed))
+            << text << " at " << wall.count() << " ns, seed " << seed;
+      }
+    }
+  }
+}
+
+TEST(TheFirstMomentsOf1970, GiveOutFencesThatOnlyGrow) {
+  uint64_t last = 0;  // over all the programs that start one after the other
+  for (const Duration wall : {Duration::zero(), Duration(milliseconds(500)), Duration(seconds(2)),
+                              Duration(minutes(33)), Duration(minutes(34))}) {
+    SCOPED_TRACE(wall.count());
+    ManualClock clock{WallTime(wall)};
+    Limiter limiter = *Limiter::Create(*Quota::Parse("concurrency 9 lease 60s"), SmallStore(clock));
+    for (const Duration behind :
+         {Duration::zero(), Duration(milliseconds(900)), Duration::zero()}) {
+      const Acquired got = limiter.Acquire("lock", {.now = clock.Now() - behind});
+      ASSERT_GT(got.hold.fence(), last);
+      last = got.hold.fence();
+    }
+    limiter.Release(limiter.Acquire("lock").hold);
+    clock.Advance(milliseconds(100));
+  }
 }
 
 }  // namespace

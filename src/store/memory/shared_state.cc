@@ -35,6 +35,24 @@ size_t Index(SlotKind kind) {
   return static_cast<size_t>(kind);
 }
 
+// What turns store time into the time that windows are cut from, given the Unix time at which store
+// time would have been 0: in the first minutes of 1970, where devices without a battery wake up,
+// and before it, that is negative. Ids must only grow, and a sliced window looks back by one
+// window, so whole windows are added or left out until no stamp lies in the first. Fences have to
+// grow over a restart as well: all of them count from the same instant.
+uint64_t EpochOffset(const Plan& plan, int64_t unix_at_zero_ns) {
+  if (plan.algorithm == Algorithm::kConcurrency) {
+    constexpr auto kStart = static_cast<int64_t>(TableClock::kStartNs);
+    return static_cast<uint64_t>(std::max<int64_t>(unix_at_zero_ns + kStart, 0));
+  }
+  if (plan.window_ns == 0) {
+    return 0;
+  }
+  const auto window = static_cast<int64_t>(plan.window_ns);
+  const int64_t into_window = unix_at_zero_ns % window;
+  return static_cast<uint64_t>(into_window < 0 ? into_window + 2 * window : into_window + window);
+}
+
 }  // namespace
 
 SharedState::SharedState(const MemoryOptions& chosen)
@@ -169,7 +187,7 @@ void SharedState::Publish(Binding& binding, const Plan& plan) {
   aligned.generation_mark = uint64_t{plan.generation}
                             << (plan.slot == SlotKind::kCompact ? CompactLayout::kPayloadBits
                                                                 : WideLayout::kPayloadBits);
-  aligned.epoch_offset_ns = static_cast<uint64_t>(housekeeping.first_wall_offset_ns());
+  aligned.epoch_offset_ns = EpochOffset(plan, housekeeping.first_wall_offset_ns());
   static std::atomic<uint64_t> last_serial{0};
   aligned.serial = last_serial.fetch_add(1, std::memory_order_relaxed) + 1;
   if (sketch != nullptr) {
