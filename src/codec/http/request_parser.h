@@ -13,11 +13,11 @@
 //   // kError: answer status() with reason(), close.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "codec/http/request.h"
 
@@ -30,16 +30,15 @@ enum class ParseState : uint8_t {
 };
 
 struct RequestLimits {
-  uint32_t line_bytes_max = 8 << 10;   // the request line: 414; a field line: 431
-  uint32_t head_bytes_max = 16 << 10;  // request line and fields: 431
-  uint32_t fields_max = 100;           // 431; at most RequestParser::kFieldsMax
-  uint32_t body_bytes_max = 1 << 20;   // 413
+  uint32_t line_bytes_max = 8 << 10;      // the request line: 414; a field line: 431
+  uint32_t head_bytes_max = 16 << 10;     // request line and fields: 431
+  uint32_t fields_max = 100;              // 431; below 255
+  uint32_t body_bytes_max = 1 << 20;      // 413
+  uint32_t framing_bytes_max = 64 << 10;  // sizes and ends of all chunks of a body: 413
 };
 
 class RequestParser {
  public:
-  static constexpr uint32_t kFieldsMax = 100;
-
   explicit RequestParser(const RequestLimits& limits = {}) : limits_(limits) { Restart(); }
 
   // A chunked body is decoded in place, so the input is written to.
@@ -57,3 +56,75 @@ class RequestParser {
   // After kError.
   [[nodiscard]] int status() const noexcept { return status_; }
   [[nodiscard]] std::string_view reason() const noexcept { return reason_; }
+
+ private:
+  enum class State : uint8_t {
+    kRequestLine,
+    kFields,
+    kBody,  // from here on the head is whole
+    kChunkSize,
+    kChunkData,
+    kTrailers,
+    kDone,
+  };
+  enum class Step : uint8_t { kNext, kMore, kDone, kError };
+  enum class LineKind : uint8_t { kRequest, kField, kChunk };
+
+  // Offsets from the request's first byte: addresses may change until it is whole.
+  struct Span {
+    uint32_t offset = 0;
+    uint32_t size = 0;
+  };
+  struct FieldSpan {
+    Span name;
+    Span value;
+    Known known;
+  };
+
+  Step Advance(std::span<char> input);
+  Step TakeLine(std::string_view input, LineKind kind, Span& line);
+  Step ReadRequestLine(std::string_view input);
+  Step ReadTarget(std::string_view input, Span target);
+  Step ReadVersion(std::string_view version);
+  Step ReadField(std::string_view input);
+  Step NoteField(std::string_view input, const FieldSpan& field);
+  Step NoteConnection(std::string_view value);
+  Step NoteLength(std::string_view value);
+  Step FinishHead(std::string_view input);
+  Step CheckHost(std::string_view input);
+  Step ReadBody(std::string_view input);
+  Step ReadChunkSize(std::string_view input);
+  Step ReadChunkData(std::span<char> input);
+  Step ReadTrailer(std::string_view input);
+  void Finish(std::string_view input);
+  Step Fail(int status, std::string_view reason);
+  void Restart() noexcept;
+
+  RequestLimits limits_;
+  State state_ = State::kRequestLine;
+  bool continue_wanted_ = false;
+  bool close_ = false;  // Connection: close
+  bool keep_ = false;   // Connection: keep-alive
+  bool chunked_ = false;
+  bool has_length_ = false;
+  bool blank_skipped_ = false;
+  uint32_t position_ = 0;  // everything before is read
+  uint32_t scanned_ = 0;   // no line end between position_ and here
+  uint32_t trailers_ = 0;
+  uint64_t length_ = 0;         // of the body, or of the chunk being read
+  uint32_t framing_bytes_ = 0;  // of chunks
+  Span method_;
+  Span target_;
+  Span path_;
+  Span query_;
+  Span authority_;  // of an absolute target
+  Span body_;
+  std::vector<FieldSpan> spans_;
+  std::vector<Field> fields_;
+  Request request_;
+  size_t consumed_ = 0;
+  int status_ = 0;
+  std::string_view reason_;
+};
+
+}  // namespace weir::codec::http

@@ -1,0 +1,224 @@
+#include "codec/http/request_parser.h"
+
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "codec/http/parse_testing.h"
+
+namespace weir::codec::http {
+namespace {
+
+ParsedRequest Only(std::string_view input, const RequestLimits& limits = {}) {
+  const Parsed parsed = Parse(input, limits);
+  EXPECT_EQ(parsed.status, 0) << parsed.reason << "\n" << input;
+  EXPECT_EQ(parsed.requests.size(), 1U) << input;
+  return parsed.requests.empty() ? ParsedRequest(Request{}) : parsed.requests.front();
+}
+
+int StatusOf(std::string_view input, const RequestLimits& limits = {}) {
+  return Parse(input, limits).status;
+}
+
+TEST(RequestParser, ReadsARequestWithABody) {
+  const ParsedRequest request = Only(
+      "POST /v1/check?x=1 HTTP/1.1\r\nHost: weir.example:8080\r\ncontent-length: 11\r\n"
+      "Content-Type:application/json \t\r\nX-Empty:\r\n\r\n{\"key\":\"a\"}");
+  EXPECT_EQ(request.method, "POST");
+  EXPECT_EQ(request.target, "/v1/check?x=1");
+  EXPECT_EQ(request.path, "/v1/check");
+  EXPECT_EQ(request.query, "x=1");
+  EXPECT_EQ(request.host, "weir.example:8080");
+  EXPECT_EQ(request.body, "{\"key\":\"a\"}");
+  EXPECT_EQ(request.fields,
+            (std::vector<std::string>{"Host: weir.example:8080", "content-length: 11",
+                                      "Content-Type: application/json", "X-Empty: "}));
+  EXPECT_TRUE(request.keep_alive);
+}
+
+TEST(RequestParser, FindsFieldsByNameInAnyCase) {
+  std::string input =
+      "GET / HTTP/1.1\r\nhOST: h\r\nX-Forwarded-For: a\r\nx-forwarded-for: b\r\nX-My: v\r\n\r\n";
+  RequestParser parser;
+  ASSERT_EQ(parser.Parse(input), ParseState::kRequest);
+  const Request& request = parser.request();
+  EXPECT_EQ(request.method, Method::kGet);
+  EXPECT_EQ(request.Find(Known::kHost), "h");
+  EXPECT_EQ(request.Find(Known::kXForwardedFor), "a");
+  EXPECT_EQ(request.fields[2].known, Known::kXForwardedFor);
+  EXPECT_FALSE(request.Has(Known::kForwarded));
+  EXPECT_EQ(request.Find(Known::kForwarded), "");
+  ASSERT_NE(request.Find("x-mY"), nullptr);
+  EXPECT_EQ(request.Find("x-mY")->value, "v");
+  EXPECT_EQ(request.Find("x-m"), nullptr);
+}
+
+TEST(RequestParser, KnowsEveryFieldByItsName) {
+  for (const std::string_view name :
+       {"accept", "authorization", "connection", "content-length", "content-type", "expect",
+        "forwarded", "host", "traceparent", "transfer-encoding", "x-forwarded-for",
+        "x-forwarded-host", "x-forwarded-method", "x-forwarded-proto", "x-forwarded-uri",
+        "x-original-method", "x-original-uri", "x-real-ip"}) {
+    std::string input = "GET / HTTP/1.0\r\n" + std::string(name) + ": ";
+    input += name == "expect" ? "100-continue" : name == "content-length" ? "0" : "chunked";
+    input += "\r\n\r\n";
+    RequestParser parser;
+    const ParseState state = parser.Parse(input);
+    if (name != "transfer-encoding") {  // not part of HTTP/1.0
+      ASSERT_EQ(state, ParseState::kRequest) << name;
+      EXPECT_NE(parser.request().fields[0].known, Known::kNone) << name;
+    }
+  }
+}
+
+TEST(RequestParser, ReadsPipelinedRequests) {
+  const Parsed parsed = Parse(
+      "GET /a HTTP/1.1\r\nHost: h\r\n\r\nPOST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi"
+      "\r\nGET /c HTTP/1.0\r\n\r\n");
+  ASSERT_EQ(parsed.requests.size(), 3U);
+  EXPECT_EQ(parsed.requests[0].path, "/a");
+  EXPECT_EQ(parsed.requests[1].body, "hi");
+  EXPECT_EQ(parsed.requests[2].path, "/c");
+  EXPECT_EQ(parsed.status, 0);
+}
+
+TEST(RequestParser, KeepsTheConnectionByVersionAndConnection) {
+  const auto keeps = [](std::string_view version, std::string_view fields) {
+    return Only("GET / " + std::string(version) + "\r\nHost: h\r\n" + std::string(fields) + "\r\n")
+        .keep_alive;
+  };
+  EXPECT_TRUE(keeps("HTTP/1.1", ""));
+  EXPECT_FALSE(keeps("HTTP/1.1", "Connection: close\r\n"));
+  EXPECT_FALSE(keeps("HTTP/1.1", "Connection: x , CLOSE,\r\n"));
+  EXPECT_FALSE(keeps("HTTP/1.1", "Connection: keep-alive\r\nConnection: close\r\n"));
+  EXPECT_TRUE(keeps("HTTP/1.1", "Connection: closed\r\n"));
+  EXPECT_FALSE(keeps("HTTP/1.0", ""));
+  EXPECT_TRUE(keeps("HTTP/1.0", "Connection: Keep-Alive\r\n"));
+}
+
+TEST(RequestParser, DecodesChunks) {
+  const std::string head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+  EXPECT_EQ(Only(head + "5\r\nhello\r\n6;name=\"v\"\r\n world\r\n0\r\n\r\n").body, "hello world");
+  EXPECT_EQ(Only(head + "0\r\n\r\n").body, "");
+  EXPECT_EQ(Only(head + "00A ; x\r\n0123456789\r\n0\r\nX-Trailer: dropped\r\n\r\n").body,
+            "0123456789");
+  const Parsed two = Parse(head + "1\r\na\r\n0\r\n\r\n" + head + "1\r\nb\r\n0\r\n\r\n");
+  ASSERT_EQ(two.requests.size(), 2U);
+  EXPECT_EQ(two.requests[1].body, "b");
+}
+
+TEST(RequestParser, RefusesBadChunks) {
+  const std::string head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const char* body :
+       {"x\r\n", "\r\n", "-1\r\n", "+1\r\na\r\n", "0x1\r\na\r\n", " 1\r\na\r\n", "1 \r\na\r\n",
+        "1\r\nab\r\n", "1\r\na\n0\r\n\r\n", "1\na\r\n", "1;a\nb\r\n", "1;a\rb\r\n",
+        "000000001\r\na\r\n", "FFFFFFFFFFFFFFFF1\r\n", "0\r\nno trailer\r\n", "0\r\n folded: x\r\n",
+        "1\r\na\r\n\r\n"}) {
+    EXPECT_EQ(StatusOf(head + body), 400) << body;
+  }
+  EXPECT_EQ(StatusOf(head + "1;" + std::string(300, 'x') + "\r\n"), 400);
+}
+
+TEST(RequestParser, ReadsAbsoluteTargets) {
+  const ParsedRequest request =
+      Only("GET HTTP://Example.com:80/a/b?c=d HTTP/1.1\r\nHost: example.com:80\r\n\r\n");
+  EXPECT_EQ(request.path, "/a/b");
+  EXPECT_EQ(request.query, "c=d");
+  EXPECT_EQ(request.host, "Example.com:80");
+  EXPECT_EQ(Only("GET http://h HTTP/1.1\r\nHost: h\r\n\r\n").path, "/");
+  EXPECT_EQ(Only("GET http://h?q HTTP/1.1\r\nHost: h\r\n\r\n").query, "q");
+  EXPECT_EQ(Only("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n").path, "*");
+}
+
+TEST(RequestParser, TellsOnceThatTheClientWaitsForContinue) {
+  std::string input =
+      "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n";
+  RequestParser parser;
+  ASSERT_EQ(parser.Parse({input.data(), 20}), ParseState::kMore);
+  EXPECT_FALSE(parser.head_complete());
+  EXPECT_FALSE(parser.TakeContinue());
+  ASSERT_EQ(parser.Parse(input), ParseState::kMore);
+  EXPECT_TRUE(parser.head_complete());
+  EXPECT_TRUE(parser.TakeContinue());
+  EXPECT_FALSE(parser.TakeContinue());
+  input += "hi";
+  ASSERT_EQ(parser.Parse(input), ParseState::kRequest);
+  EXPECT_EQ(parser.request().body, "hi");
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: h\r\nExpect: wonders\r\n\r\n"), 417);
+}
+
+TEST(RequestParser, HoldsTheLimitsToTheByte) {
+  const RequestLimits limits{
+      .line_bytes_max = 40, .head_bytes_max = 80, .fields_max = 3, .body_bytes_max = 10};
+  const auto with_target = [](size_t bytes) {
+    return "GET /" + std::string(bytes - 14, 'x') + " HTTP/1.1\r\nHost: h\r\n\r\n";
+  };
+  EXPECT_EQ(StatusOf(with_target(40), limits), 0);
+  EXPECT_EQ(StatusOf(with_target(41), limits), 414);
+  const auto with_field = [](size_t bytes) {
+    return "GET / HTTP/1.1\r\nHost: h\r\nX: " + std::string(bytes - 3, 'x') + "\r\n\r\n";
+  };
+  EXPECT_EQ(StatusOf(with_field(40), limits), 0);
+  EXPECT_EQ(StatusOf(with_field(41), limits), 431);
+  const auto with_head = [](size_t bytes) {
+    const std::string head = "GET / HTTP/1.1\r\nHost: h\r\nX: 123456789012345678901234567\r\nY: ";
+    return head + std::string(bytes - head.size() - 4, 'y') + "\r\n\r\n";
+  };
+  EXPECT_EQ(StatusOf(with_head(80), limits), 0);
+  EXPECT_EQ(StatusOf(with_head(81), limits), 431);
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: h\r\na: 1\r\nb: 2\r\n\r\n", limits), 0);
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: h\r\na: 1\r\nb: 2\r\nc: 3\r\n\r\n", limits), 431);
+  const std::string post = "POST / HTTP/1.1\r\nHost: h\r\n";
+  EXPECT_EQ(StatusOf(post + "Content-Length: 10\r\n\r\n0123456789", limits), 0);
+  EXPECT_EQ(StatusOf(post + "Content-Length: 11\r\n\r\n", limits), 413);
+  EXPECT_EQ(StatusOf(post + "Content-Length: 99999999999999999999999\r\n\r\n", limits), 413);
+  const std::string chunked = post + "Transfer-Encoding: chunked\r\n\r\n";
+  EXPECT_EQ(StatusOf(chunked + "5\r\n01234\r\n5\r\n56789\r\n0\r\n\r\n", limits), 0);
+  EXPECT_EQ(StatusOf(chunked + "5\r\n01234\r\n6\r\n", limits), 413);
+  EXPECT_EQ(StatusOf(chunked + "ffffffff\r\n", limits), 413);
+}
+
+TEST(RequestParser, HasTheLimitsThatTheDocumentsName) {
+  const std::string head = "GET / HTTP/1.1\r\nHost: h\r\n";
+  std::string many = head;
+  for (int i = 0; i < 99; ++i) {
+    many += "a: b\r\n";
+  }
+  EXPECT_EQ(StatusOf(many + "\r\n"), 0);
+  EXPECT_EQ(StatusOf(many + "a: b\r\n\r\n"), 431);
+  EXPECT_EQ(StatusOf("GET /" + std::string(8192 - 14, 'x') + " HTTP/1.1\r\nHost: h\r\n\r\n"), 0);
+  EXPECT_EQ(StatusOf("GET /" + std::string(8193 - 14, 'x') + " HTTP/1.1\r\nHost: h\r\n\r\n"), 414);
+  std::string post = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1048576\r\n\r\n";
+  RequestParser parser;
+  EXPECT_EQ(parser.Parse(post), ParseState::kMore);
+  EXPECT_EQ(StatusOf("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1048577\r\n\r\n"), 413);
+}
+
+TEST(RequestParser, BoundsTheFramingOfChunks) {
+  std::string input = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (int i = 0; i < 20'000; ++i) {
+    input += "1\r\nx\r\n";
+  }
+  RequestParser parser;
+  EXPECT_EQ(parser.Parse(input), ParseState::kError);
+  EXPECT_EQ(parser.status(), 413);
+}
+
+TEST(RequestParser, RefusesWhatIsNoHttpAtItsFirstByte) {
+  std::string tls = "\x16\x03\x01\x02";
+  RequestParser parser;
+  EXPECT_EQ(parser.Parse(tls), ParseState::kError);
+  EXPECT_EQ(parser.status(), 400);
+}
+
+TEST(RequestParser, RefusesOtherVersions) {
+  EXPECT_EQ(StatusOf("GET / HTTP/2.0\r\n\r\n"), 505);
+  EXPECT_EQ(StatusOf("GET / HTTP/1.2\r\n\r\n"), 505);
+  for (const char* version : {"HTTP/1.11", "http/1.1", "HTTP/11", "HTTP/1,1", "ICY/1.1", "HTTP/"}) {
+    EXPECT_EQ(StatusOf("GET / " + std::string(version) + "\r\n\r\n"), 400) << version;
+  }
+}
+
+}  // namespace
+}  // namespace weir::codec::http
