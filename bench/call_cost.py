@@ -21,17 +21,20 @@ NODE = r"""
 const {Limiter} = require(process.argv[1]);
 const limiter = new Limiter(process.argv[2]);
 const keys = Array.from({length: 1000}, (_, i) => `user:${i}`);
-function measure(name, call) {
+function measure(name, call, each = 1) {
   let best = Infinity;
   for (let run = 0; run < 5; ++run) {
     const began = process.hrtime.bigint();
-    for (let i = 0; i < 200000; ++i) call(keys[i % 1000]);
+    for (let i = 0; i < 200000; i += each) call(each === 1 ? keys[i % 1000] : keys.slice(0, each));
     best = Math.min(best, Number(process.hrtime.bigint() - began) / 200000);
   }
   console.log(`${name} ${best.toFixed(1)}`);
 }
 measure('limiter.allows', (key) => { if (!limiter.allows(key)) throw new Error(); });
 measure('limiter.check', (key) => { if (!limiter.check(key).allowed) throw new Error(); });
+measure('checkMany, 100', (many) => {
+  if (!limiter.checkMany(many)[99].allowed) throw new Error();
+}, 100);
 """
 
 

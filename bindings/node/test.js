@@ -66,7 +66,25 @@ test('calls that are wrong throw and name the argument', () => {
   assert.throws(() => new Limiter('2/h', {budgetBytes: 1}), /budget_bytes/);
   assert.throws(() => new Limiter('2/h', {budget: 1}), /^TypeError: budget:/);
   assert.throws(() => new Limiter('2/h', {overflow: 'maybe'}), /^TypeError: overflow:/);
-  assert.throws(() => new Limiter('2/h', {store: {}}), TypeError);
+  assert.throws(() => new Limiter('2/h', {store: {}}), /^TypeError: store:/);
+  assert.throws(() => new Limiter('2/h', {store: new Store(small), keys: 'text'}),
+    /^TypeError: keys: set it on the store/);
+  assert.throws(() => new Limiter('2/h', {budgetBytes: -1}), /^RangeError: budgetBytes:/);
+  assert.throws(() => new Limiter('2/h', {fleetSecret: -1n}), /^RangeError: fleetSecret:/);
+  assert.throws(() => new Limiter('2/h', {recordPercent: 101}), /^RangeError: recordPercent:/);
+  assert.throws(() => new Limiter('2/h', {sketchPercent: 51}), /options.sketch_percent: 51/);
+  assert.throws(() => new Limiter('2/h', {precision: 'rough'}), /^TypeError: precision:/);
+  assert.throws(() => new Limiter('2/h', {topKeys: 4097}), /^RangeError: topKeys:/);
+  assert.throws(() => new Limiter('2/h', {topKeysSample: 3}), /top_keys_sample: 3/);
+  assert.throws(() => limiter.checkMany(['k', 7]), /^TypeError: keys:/);
+  assert.throws(() => limiter.checkMany(new Array(65537).fill('k')), /^RangeError: keys: 65537/);
+  assert.throws(() => limiter.acquire('k', {leaseMs: NaN}), /^TypeError: leaseMs:/);
+  assert.throws(() => limiter.acquire('k', {leaseMs: '5'}), /^TypeError: leaseMs:/);
+  assert.throws(() => limiter.release(null), /^TypeError: hold:/);
+  assert.throws(() => limiter.renew({}), /^TypeError: hold:/);
+  assert.throws(() => limiter.settle(7, 1), /^TypeError: reservation:/);
+  assert.throws(() => limiter.settle(7n, 1.5), /^TypeError: actual:/);
+  assert.throws(() => limiter.topKeys(0), /^RangeError: most:/);
 });
 
 test('limiters share a store with binary keys', () => {
@@ -91,6 +109,75 @@ test('what was charged can be given back once, and quotas change', () => {
   assert.equal(limiter.takeUpTo('k', 20).charged, 10);
   limiter.update('15/h fixed-window from first-hit');
   assert.equal(limiter.check('k', 0).remaining, 5);
+});
+
+test('many keys at once are decided as one after the other', () => {
+  const limiter = new Limiter('2/h burst 2', small);
+  const keys = ['k', Buffer.from('k'), 'é'.repeat(200), 'k', '', 'x'.repeat(70000), 'a\0b'];
+  const decisions = limiter.checkMany(keys);
+  assert.deepEqual(decisions.map((d) => d.allowed), [true, true, true, false, false, false, false]);
+  assert.deepEqual(decisions.map((d) => d.problem),
+    ['none', 'none', 'none', 'none', 'key_empty', 'key_too_long', 'key_has_nul']);
+  assert.equal(limiter.check('é'.repeat(200), 0).remaining, 1);
+  assert.deepEqual(limiter.checkMany([]), []);
+  assert.deepEqual(limiter.checkMany(new Set(['s', 't']), 2).map((d) => d.charged), [2, 2]);
+  assert.equal(limiter.checkMany(Array.from({length: 5000}, (_, i) => `key ${i}`))
+    .filter((d) => d.allowed).length, 5000);
+});
+
+test('a hold is released once and has a fence that grows', () => {
+  const limiter = new Limiter('concurrency 1 lease 30s', small);
+  const first = limiter.acquire('k');
+  assert.ok(first.allowed && limiter.renew(first.hold, {leaseMs: 60e3}));
+  const denied = limiter.acquire('k');
+  assert.equal(denied.allowed, false);
+  assert.equal(denied.hold, null);
+  assert.ok(denied.retryAfterMs > 30e3 && denied.retryAfterMs <= 60e3);
+  assert.ok(limiter.release(first.hold));
+  assert.ok(!limiter.release(first.hold));
+  assert.ok(!limiter.renew(first.hold));
+  const second = limiter.acquire('k', {leaseMs: 0.5});
+  assert.ok(second.hold.fence > first.hold.fence);
+  assert.equal(limiter.acquire('k', {leaseMs: -1}).problem, 'lease_out_of_range');
+  assert.equal(new Limiter('1/h', small).acquire('k').problem, 'wrong_quota');
+});
+
+test('a reservation is settled once', () => {
+  const limiter = new Limiter('100/day fixed-window', {...small, recordPercent: 20});
+  const {reservation, remaining} = limiter.reserve('k', 40, {lastsMs: 60e3});
+  assert.equal(remaining, 60);
+  const settled = limiter.settle(reservation, 10);
+  assert.deepEqual([settled.outcome, settled.givenBack, settled.decision.remaining],
+    ['settled', 30, 90]);
+  assert.deepEqual([limiter.settle(reservation, 99).outcome, limiter.settle(1n, 1).outcome],
+    ['before', 'gone']);
+  assert.equal(limiter.settle(limiter.reserve('k', 5).reservation, 25).charged, 20);
+  assert.equal(limiter.check('k', 0).remaining, 65);
+  assert.equal(limiter.reserve('k', 66).reservation, null);
+  assert.equal(new Limiter('1/h', small).reserve('k', 1).problem, 'no_records');
+});
+
+test('the most frequent keys are named', () => {
+  const limiter = new Limiter('5/h fixed-window', {...small, topKeys: 8, topKeysSample: 1});
+  limiter.checkMany([...Array(7).fill('often'), 'x'.repeat(100), 'x'.repeat(100), 'once']);
+  const [first, second, ...rest] = limiter.topKeys();
+  assert.deepEqual({...first, bytes: undefined},
+    {key: 'often', bytes: undefined, cut: false, count: 7, denied: 2, error: 0});
+  assert.deepEqual([second.key, second.cut, second.count], ['x'.repeat(64), true, 2]);
+  assert.equal(rest.length, 1);
+  assert.equal(limiter.topKeys(1).length, 1);
+  assert.deepEqual(new Limiter('5/h', small).topKeys(), []);
+});
+
+test('keys begin in the sketch if asked to, and hot keys need not be leased', () => {
+  const limiter = new Limiter('100/h fixed-window',
+    {...small, precision: 'sketch', sketchPercent: 25, hotKeys: false});
+  assert.equal(limiter.check('few').basis, 'sketch');
+  const allowed = limiter.checkMany(Array(200).fill('many')).filter((d) => d.allowed).length;
+  assert.ok(allowed > 50 && allowed <= 100);
+  const stats = limiter.stats();
+  assert.deepEqual([stats.promotions, stats.liveSlots, stats.records], [1, 1, 0]);
+  assert.deepEqual([stats.leases, stats.leasesReturned, stats.leaseUnitsReturned], [0, 0, 0]);
 });
 
 test('a worker thread has answers of its own', async () => {

@@ -1,113 +1,61 @@
 // The addon under index.js: weir.h over N-API, a function for a function. index.js checks choices
-// and numbers; here pointers are made safe. Every failure becomes a JavaScript exception.
+// and numbers; here and in arguments.h pointers are made safe. Every failure becomes a JavaScript
+// exception. Answers are left in memory that index.js reads, since making an object through N-API
+// costs more than deciding.
 #include <node_api.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "weir/weir.h"
 
-enum { kMaxArguments = 8, kKeyBytesMax = 65535, kShortKey = 256 };
+#include "arguments.h"
 
-// One to an environment: the main thread and each worker have their own.
-typedef struct {
-  weir_decision* answer;  // the memory of the ArrayBuffer that index.js reads
-  napi_ref keep_answer;
-} instance;
+static const field kStoreOptions[] = {
+    FIELD(weir_store_options, "budgetBytes", budget_bytes),
+    FIELD(weir_store_options, "maxSkewNs", max_skew_ns),
+    FIELD(weir_store_options, "fleetSecret", fleet_secret),
+    FIELD(weir_store_options, "overflow", overflow),
+    FIELD(weir_store_options, "keys", keys),
+    FIELD(weir_store_options, "hugePages", huge_pages),
+    FIELD(weir_store_options, "recordPercent", record_percent),
+    FIELD(weir_store_options, "widePercent", wide_percent),
+    FIELD(weir_store_options, "sketchPercent", sketch_percent),
+    FIELD(weir_store_options, "hotKeys", hot_keys),
+};
 
-static napi_value throw_last_error(napi_env env, int status) {
-  napi_throw_error(env, weir_status_name(status), weir_last_error());
-  return NULL;
-}
+static const field kLimiterOptions[] = {
+    FIELD(weir_limiter_options, "precision", precision),
+    FIELD(weir_limiter_options, "topKeys", top_keys),
+    FIELD(weir_limiter_options, "topKeysSample", top_keys_sample),
+};
 
-static napi_value throw_type(napi_env env, const char* message) {
-  napi_throw_type_error(env, NULL, message);
-  return NULL;
-}
+static const field kStats[] = {
+    FIELD(weir_stats, "decisions", decisions),
+    FIELD(weir_stats, "denials", denials),
+    FIELD(weir_stats, "refusals", refusals),
+    FIELD(weir_stats, "overflow", overflow),
+    FIELD(weir_stats, "reclaims", reclaims),
+    FIELD(weir_stats, "lostRaces", lost_races),
+    FIELD(weir_stats, "slots", slots),
+    FIELD(weir_stats, "liveSlots", live_slots),
+    FIELD(weir_stats, "budgetBytes", budget_bytes),
+    FIELD(weir_stats, "hugePages", huge_pages),
+    FIELD(weir_stats, "records", records),
+    FIELD(weir_stats, "promotions", promotions),
+    FIELD(weir_stats, "leases", leases),
+    FIELD(weir_stats, "leasesReturned", leases_returned),
+    FIELD(weir_stats, "leaseUnitsReturned", lease_units_returned),
+};
 
-// Arguments that were not given are undefined.
-static void read_arguments(napi_env env, napi_callback_info info, napi_value* arguments) {
-  size_t count = kMaxArguments;
-  napi_get_cb_info(env, info, &count, arguments, NULL, NULL);
-}
+static const field kTopKey[] = {
+    FIELD(weir_top_key, "count", count),
+    FIELD(weir_top_key, "denied", denied),
+    FIELD(weir_top_key, "error", error),
+    FIELD(weir_top_key, "cut", cut),
+};
 
-// The pointer, or NULL with an exception. index.js keeps handles in private fields and never mixes
-// stores with limiters, so that no tag needs to be looked up on every call.
-static void* handle_of(napi_env env, napi_value value) {
-  void* handle = NULL;
-  if (napi_get_value_external(env, value, &handle) != napi_ok) {
-    throw_type(env, "handle: must be one that this package made");
-    return NULL;
-  }
-  return handle;
-}
-
-// A key's bytes: in place for a Uint8Array, else copied, to `copied` if they are many.
-typedef struct {
-  const char* bytes;
-  size_t length;
-  char* copied;  // to be freed
-  char few[kShortKey];
-} key_bytes;
-
-static bool read_key(napi_env env, napi_value value, key_bytes* key) {
-  key->copied = NULL;
-  key->bytes = key->few;
-  if (napi_get_value_string_utf8(env, value, key->few, kShortKey, &key->length) == napi_ok) {
-    // Nearly full: perhaps cut, up to 3 bytes early so as not to split a character.
-    if (key->length < kShortKey - 4) {
-      return true;
-    }
-    // Longer than any key may be is enough to be refused for its length.
-    key->copied = malloc(kKeyBytesMax + 6);
-    if (key->copied == NULL) {
-      napi_throw_error(env, "overloaded", "the system has no memory left");
-      return false;
-    }
-    key->bytes = key->copied;
-    napi_get_value_string_utf8(env, value, key->copied, kKeyBytesMax + 6, &key->length);
-    return true;
-  }
-  bool is_array = false;
-  napi_is_typedarray(env, value, &is_array);
-  if (is_array) {
-    napi_typedarray_type type;
-    void* data = NULL;
-    napi_get_typedarray_info(env, value, &type, &key->length, &data, NULL, NULL);
-    if (type == napi_uint8_array) {
-      key->bytes = data;
-      return true;
-    }
-  }
-  throw_type(env, "key: must be a string or a Uint8Array");
-  return false;
-}
-
-// Text as C wants it, or NULL with an exception. A NUL inside would cut it unseen.
-static char* text_of(napi_env env, napi_value value) {
-  size_t length = 0;
-  if (napi_get_value_string_utf8(env, value, NULL, 0, &length) != napi_ok) {
-    throw_type(env, "quota: must be a string");
-    return NULL;
-  }
-  char* text = malloc(length + 1);
-  if (text == NULL) {
-    napi_throw_error(env, "overloaded", "the system has no memory left");
-    return NULL;
-  }
-  napi_get_value_string_utf8(env, value, text, length + 1, &length);
-  if (strlen(text) != length) {
-    free(text);
-    throw_type(env, "quota: must not contain a NUL character");
-    return NULL;
-  }
-  return text;
-}
-
-static napi_value number(napi_env env, int64_t value) {
-  napi_value made = NULL;
-  napi_create_int64(env, value, &made);
-  return made;
-}
+// ---- Stores and limiters.
 
 static void free_store(napi_env env, void* store, void* hint) {
   (void)env, (void)hint;
@@ -125,177 +73,223 @@ static napi_value wrap(napi_env env, void* handle, napi_finalize finalize) {
   return made;
 }
 
-// From six values that index.js has checked.
-static weir_store_options read_options(napi_env env, const napi_value* values) {
+static weir_store_options store_options(napi_env env, napi_value object) {
   weir_store_options options = {0};
   options.struct_size = sizeof options;
-  int64_t budget = 0;
-  bool lossless = false;
-  napi_get_value_int64(env, values[0], &budget);
-  options.budget_bytes = (uint64_t)budget;
-  napi_get_value_int64(env, values[1], &options.max_skew_ns);
-  napi_get_value_bigint_uint64(env, values[2], &options.fleet_secret, &lossless);
-  napi_get_value_uint32(env, values[3], &options.overflow);
-  napi_get_value_uint32(env, values[4], &options.keys);
-  napi_get_value_uint32(env, values[5], &options.huge_pages);
+  read_fields(env, object, kStoreOptions, COUNT_OF(kStoreOptions), &options);
   return options;
 }
 
+// (options)
 static napi_value create_store(napi_env env, napi_callback_info info) {
-  napi_value arguments[kMaxArguments];
-  read_arguments(env, info, arguments);
-  const weir_store_options options = read_options(env, arguments);
+  request asked;
+  read_arguments(env, info, &asked);
+  const weir_store_options options = store_options(env, asked.arguments[0]);
   weir_store* store = NULL;
   const int status = weir_store_create(&options, &store);
   return status < 0 ? throw_last_error(env, status) : wrap(env, store, free_store);
 }
 
-static napi_value finish_limiter(napi_env env, int status, char* quota, weir_limiter* limiter) {
+// (quota, the store's handle or options for one, own options)
+static napi_value create_limiter(napi_env env, napi_callback_info info) {
+  request asked;
+  read_arguments(env, info, &asked);
+  napi_valuetype kind = napi_undefined;
+  napi_typeof(env, asked.arguments[1], &kind);
+  weir_store* store = kind == napi_external ? handle_of(env, asked.arguments[1]) : NULL;
+  char* quota = text_of(env, asked.arguments[0]);
+  if (quota == NULL) {
+    return NULL;
+  }
+  weir_limiter_options own = {0};
+  own.struct_size = sizeof own;
+  read_fields(env, asked.arguments[2], kLimiterOptions, COUNT_OF(kLimiterOptions), &own);
+  weir_store_options options = {0};
+  if (store == NULL) {
+    options = store_options(env, asked.arguments[1]);
+  }
+  weir_limiter* limiter = NULL;
+  const int status =
+      weir_limiter_create_with(quota, store, store == NULL ? &options : NULL, &own, &limiter);
   free(quota);
   return status < 0 ? throw_last_error(env, status) : wrap(env, limiter, free_limiter);
 }
 
-static napi_value create_limiter(napi_env env, napi_callback_info info) {
-  napi_value arguments[kMaxArguments];
-  read_arguments(env, info, arguments);
-  char* quota = text_of(env, arguments[0]);
-  if (quota == NULL) {
-    return NULL;
-  }
-  const weir_store_options options = read_options(env, arguments + 1);
-  weir_limiter* limiter = NULL;
-  const int status = weir_limiter_create(quota, &options, &limiter);
-  return finish_limiter(env, status, quota, limiter);
-}
-
-static napi_value create_limiter_on(napi_env env, napi_callback_info info) {
-  napi_value arguments[kMaxArguments];
-  read_arguments(env, info, arguments);
-  weir_store* store = handle_of(env, arguments[1]);
-  char* quota = store != NULL ? text_of(env, arguments[0]) : NULL;
-  if (quota == NULL) {
-    return NULL;
-  }
-  weir_limiter* limiter = NULL;
-  const int status = weir_limiter_create_on(quota, store, &limiter);
-  return finish_limiter(env, status, quota, limiter);
-}
-
+// (limiter, quota)
 static napi_value update(napi_env env, napi_callback_info info) {
-  napi_value arguments[kMaxArguments];
-  read_arguments(env, info, arguments);
-  weir_limiter* limiter = handle_of(env, arguments[0]);
-  char* quota = limiter != NULL ? text_of(env, arguments[1]) : NULL;
+  request asked;
+  char* quota = read_limiter(env, info, &asked) ? text_of(env, asked.arguments[1]) : NULL;
   if (quota == NULL) {
     return NULL;
   }
-  const int status = weir_limiter_update(limiter, quota);
+  const int status = weir_limiter_update(asked.limiter, quota);
   free(quota);
-  return status < 0 ? throw_last_error(env, status) : NULL;
-}
-
-static napi_value check(napi_env env, napi_callback_info info) {
-  napi_value arguments[kMaxArguments];
-  read_arguments(env, info, arguments);
-  weir_limiter* limiter = handle_of(env, arguments[0]);
-  key_bytes key;
-  if (limiter == NULL || !read_key(env, arguments[1], &key)) {
-    return NULL;
-  }
-  int64_t cost = 0;
-  napi_get_value_int64(env, arguments[2], &cost);
-  instance* self = NULL;
-  napi_get_instance_data(env, (void**)&self);
-  const int answer = weir_check(limiter, key.bytes, key.length, (uint64_t)cost, self->answer);
-  free(key.copied);
-  return answer < 0 ? throw_last_error(env, answer) : number(env, answer);
-}
-
-// The receipt's 32 bytes, or NULL with an exception.
-static void* receipt_of(napi_env env, napi_value value) {
-  napi_typedarray_type type = napi_int8_array;
-  size_t length = 0;
-  void* data = NULL;
-  if (napi_get_typedarray_info(env, value, &type, &length, &data, NULL, NULL) != napi_ok ||
-      type != napi_uint8_array || length != sizeof(weir_receipt)) {
-    throw_type(env, "receipt: must be one that charge returned");
-    return NULL;
-  }
-  return data;
-}
-
-static napi_value charge(napi_env env, napi_callback_info info) {
-  napi_value arguments[kMaxArguments];
-  read_arguments(env, info, arguments);
-  weir_limiter* limiter = handle_of(env, arguments[0]);
-  key_bytes key;
-  if (limiter == NULL || !read_key(env, arguments[1], &key)) {
-    return NULL;
-  }
-  int64_t cost = 0;
-  int32_t mode = 0;
-  napi_get_value_int64(env, arguments[2], &cost);
-  napi_get_value_int32(env, arguments[3], &mode);
-  void* bytes = receipt_of(env, arguments[4]);
-  int answer = 0;
-  if (bytes != NULL) {
-    instance* self = NULL;
-    napi_get_instance_data(env, (void**)&self);
-    weir_receipt receipt;
-    answer =
-        weir_charge(limiter, key.bytes, key.length, (uint64_t)cost, mode, &receipt, self->answer);
-    memcpy(bytes, &receipt, sizeof receipt);  // the array need not be aligned
-  }
-  free(key.copied);
-  return answer < 0 ? throw_last_error(env, answer) : number(env, answer);
-}
-
-static napi_value give_back(napi_env env, napi_callback_info info) {
-  napi_value arguments[kMaxArguments];
-  read_arguments(env, info, arguments);
-  weir_limiter* limiter = handle_of(env, arguments[0]);
-  void* bytes = limiter != NULL ? receipt_of(env, arguments[1]) : NULL;
-  if (bytes == NULL) {
-    return NULL;
-  }
-  weir_receipt receipt;
-  memcpy(&receipt, bytes, sizeof receipt);
-  const int64_t units = weir_give_back(limiter, &receipt);
-  memcpy(bytes, &receipt, sizeof receipt);
-  return units < 0 ? throw_last_error(env, (int)units) : number(env, units);
-}
-
-static void set(napi_env env, napi_value object, const char* name, napi_value value) {
-  napi_set_named_property(env, object, name, value);
+  return answer_or_throw(env, status);
 }
 
 static napi_value stats(napi_env env, napi_callback_info info) {
-  napi_value arguments[kMaxArguments];
-  read_arguments(env, info, arguments);
-  weir_limiter* limiter = handle_of(env, arguments[0]);
-  if (limiter == NULL) {
+  request asked;
+  if (!read_limiter(env, info, &asked)) {
     return NULL;
   }
   weir_stats found = {0};
   found.struct_size = sizeof found;
-  const int status = weir_limiter_stats(limiter, &found);
-  if (status < 0) {
-    return throw_last_error(env, status);
+  const int status = weir_limiter_stats(asked.limiter, &found);
+  return status < 0 ? throw_last_error(env, status)
+                    : made_of_fields(env, kStats, COUNT_OF(kStats), &found);
+}
+
+// (limiter, most): an array of objects, each with the key's bytes.
+static napi_value top_keys(napi_env env, napi_callback_info info) {
+  request asked;
+  if (!read_limiter(env, info, &asked)) {
+    return NULL;
   }
+  const size_t most = (size_t)integer(&asked, 1);
+  weir_top_key* keys = allocated(env, calloc(most, sizeof *keys));
+  if (keys == NULL) {
+    return NULL;
+  }
+  const int found = weir_top_keys(asked.limiter, keys, most);
   napi_value made = NULL;
-  napi_create_object(env, &made);
-  set(env, made, "decisions", number(env, (int64_t)found.decisions));
-  set(env, made, "denials", number(env, (int64_t)found.denials));
-  set(env, made, "refusals", number(env, (int64_t)found.refusals));
-  set(env, made, "overflow", number(env, (int64_t)found.overflow));
-  set(env, made, "reclaims", number(env, (int64_t)found.reclaims));
-  set(env, made, "lostRaces", number(env, (int64_t)found.lost_races));
-  set(env, made, "slots", number(env, (int64_t)found.slots));
-  set(env, made, "liveSlots", number(env, (int64_t)found.live_slots));
-  set(env, made, "budgetBytes", number(env, (int64_t)found.budget_bytes));
-  set(env, made, "hugePages", number(env, (int64_t)found.huge_pages));
+  napi_create_array(env, &made);
+  for (int i = 0; i < found; ++i) {
+    napi_value key = made_of_fields(env, kTopKey, COUNT_OF(kTopKey), &keys[i]);
+    napi_value bytes = NULL;
+    napi_create_buffer_copy(env, keys[i].key_length, keys[i].key, NULL, &bytes);
+    set(env, key, "bytes", bytes);
+    napi_set_element(env, made, (uint32_t)i, key);
+  }
+  free(keys);
+  return found < 0 ? throw_last_error(env, found) : made;
+}
+
+// ---- Deciding.
+
+static napi_value check(napi_env env, napi_callback_info info) {
+  request asked;
+  if (!read_question(env, info, &asked)) {
+    return NULL;
+  }
+  return finish(&asked, weir_check(asked.limiter, asked.key.bytes, asked.key.length, asked.cost,
+                                   &asked.answer->decision));
+}
+
+// (limiter, key, cost, mode)
+static napi_value charge(napi_env env, napi_callback_info info) {
+  request asked;
+  if (!read_question(env, info, &asked)) {
+    return NULL;
+  }
+  return finish(&asked, weir_charge(asked.limiter, asked.key.bytes, asked.key.length, asked.cost,
+                                    (int)integer(&asked, 3), &asked.answer->receipt,
+                                    &asked.answer->decision));
+}
+
+static napi_value give_back(napi_env env, napi_callback_info info) {
+  request asked;
+  weir_receipt receipt;
+  char* bytes = read_limiter(env, info, &asked)
+                    ? read_struct(env, asked.arguments[1], &receipt, sizeof receipt,
+                                  "receipt: must be one that charge returned")
+                    : NULL;
+  if (bytes == NULL) {
+    return NULL;
+  }
+  const int64_t units = weir_give_back(asked.limiter, &receipt);
+  memcpy(bytes, &receipt, sizeof receipt);  // emptied
+  return answer_or_throw(env, units);
+}
+
+// (limiter, key, cost, lease in ns)
+static napi_value acquire(napi_env env, napi_callback_info info) {
+  request asked;
+  if (!read_question(env, info, &asked)) {
+    return NULL;
+  }
+  return finish(&asked,
+                weir_acquire(asked.limiter, asked.key.bytes, asked.key.length, asked.cost,
+                             integer(&asked, 3), &asked.answer->hold, &asked.answer->decision));
+}
+
+static bool read_hold(napi_env env, napi_callback_info info, request* asked, weir_hold* hold) {
+  return read_limiter(env, info, asked) &&
+         read_struct(env, asked->arguments[1], hold, sizeof *hold,
+                     "hold: must be one that acquire returned") != NULL;
+}
+
+static napi_value release(napi_env env, napi_callback_info info) {
+  request asked;
+  weir_hold hold;
+  return read_hold(env, info, &asked, &hold)
+             ? answer_or_throw(env, weir_release(asked.limiter, &hold))
+             : NULL;
+}
+
+// (limiter, hold, lease in ns)
+static napi_value renew(napi_env env, napi_callback_info info) {
+  request asked;
+  weir_hold hold;
+  return read_hold(env, info, &asked, &hold)
+             ? answer_or_throw(env, weir_renew(asked.limiter, &hold, integer(&asked, 2)))
+             : NULL;
+}
+
+// (limiter, key, estimate, lasts in ns)
+static napi_value reserve(napi_env env, napi_callback_info info) {
+  request asked;
+  if (!read_question(env, info, &asked)) {
+    return NULL;
+  }
+  return finish(&asked, weir_reserve(asked.limiter, asked.key.bytes, asked.key.length, asked.cost,
+                                     integer(&asked, 3), &asked.answer->reservation,
+                                     &asked.answer->decision));
+}
+
+// (limiter, reservation as a BigInt, actual)
+static napi_value settle(napi_env env, napi_callback_info info) {
+  request asked;
+  if (!read_limiter(env, info, &asked)) {
+    return NULL;
+  }
+  uint64_t reservation = 0;
+  bool lossless = false;
+  if (napi_get_value_bigint_uint64(env, asked.arguments[1], &reservation, &lossless) != napi_ok) {
+    return throw_type(env, "reservation: must be one that reserve returned");
+  }
+  return answer_or_throw(env, weir_settle(asked.limiter, reservation, (uint64_t)integer(&asked, 2),
+                                          &asked.answer->settlement));
+}
+
+// (limiter, keys, cost): an ArrayBuffer of decisions.
+static napi_value check_many(napi_env env, napi_callback_info info) {
+  request asked;
+  uint32_t count = 0;
+  if (!read_limiter(env, info, &asked)) {
+    return NULL;
+  }
+  if (napi_get_array_length(env, asked.arguments[1], &count) != napi_ok || count > kManyMax) {
+    return throw_type(env, "keys: must be an array of at most 65536");
+  }
+  weir_key* keys = allocated(env, calloc(count + 1, sizeof *keys));
+  if (keys == NULL) {
+    return NULL;
+  }
+  char* text = NULL;
+  napi_value made = NULL;
+  if (read_keys(env, asked.arguments[1], count, keys, &text)) {
+    void* decisions = NULL;
+    napi_create_arraybuffer(env, count * sizeof(weir_decision), &decisions, &made);
+    const int status =
+        weir_check_many(asked.limiter, keys, count, (uint64_t)integer(&asked, 2), decisions);
+    made = status < 0 ? throw_last_error(env, status) : made;
+  }
+  free(text);
+  free(keys);
   return made;
 }
+
+// ---- The module.
 
 // The names in the order of their numbers, up to the first that is unknown.
 static napi_value names(napi_env env, const char* (*name_of)(int)) {
@@ -315,14 +309,41 @@ static void free_instance(napi_env env, void* data, void* hint) {
   free(data);
 }
 
+static void set_functions(napi_env env, napi_value exports) {
+  const struct {
+    const char* name;
+    napi_callback call;
+  } functions[] = {
+      {"createStore", create_store},
+      {"createLimiter", create_limiter},
+      {"update", update},
+      {"stats", stats},
+      {"topKeys", top_keys},
+      {"check", check},
+      {"checkMany", check_many},
+      {"charge", charge},
+      {"giveBack", give_back},
+      {"acquire", acquire},
+      {"release", release},
+      {"renew", renew},
+      {"reserve", reserve},
+      {"settle", settle},
+  };
+  for (size_t i = 0; i < COUNT_OF(functions); ++i) {
+    napi_value function = NULL;
+    napi_create_function(env, functions[i].name, NAPI_AUTO_LENGTH, functions[i].call, NULL,
+                         &function);
+    set(env, exports, functions[i].name, function);
+  }
+}
+
 NAPI_MODULE_INIT() {
   if (weir_abi_version() != WEIR_ABI_VERSION) {
     napi_throw_error(env, NULL, "libweir.so has another ABI version than weir.h: npm rebuild weir");
     return NULL;
   }
-  instance* self = calloc(1, sizeof *self);
+  instance* self = allocated(env, calloc(1, sizeof *self));
   if (self == NULL) {
-    napi_throw_error(env, "overloaded", "the system has no memory left");
     return NULL;
   }
   napi_value answer = NULL;
@@ -330,31 +351,16 @@ NAPI_MODULE_INIT() {
   napi_create_reference(env, answer, 1, &self->keep_answer);
   napi_set_instance_data(env, self, free_instance, NULL);
   set(env, exports, "answer", answer);
+  set(env, exports, "receiptAt", number(env, offsetof(answers, receipt)));
+  set(env, exports, "holdAt", number(env, offsetof(answers, hold)));
+  set(env, exports, "reservationAt", number(env, offsetof(answers, reservation)));
+  set(env, exports, "settlementAt", number(env, offsetof(answers, settlement)));
   set(env, exports, "outcomes", names(env, weir_outcome_name));
   set(env, exports, "bases", names(env, weir_basis_name));
   set(env, exports, "problems", names(env, weir_problem_name));
   napi_value version = NULL;
   napi_create_string_utf8(env, weir_version(), NAPI_AUTO_LENGTH, &version);
   set(env, exports, "version", version);
-
-  const struct {
-    const char* name;
-    napi_callback call;
-  } functions[] = {
-      {"createStore", create_store},
-      {"createLimiter", create_limiter},
-      {"createLimiterOn", create_limiter_on},
-      {"update", update},
-      {"check", check},
-      {"charge", charge},
-      {"giveBack", give_back},
-      {"stats", stats},
-  };
-  for (size_t i = 0; i < sizeof functions / sizeof *functions; ++i) {
-    napi_value function = NULL;
-    napi_create_function(env, functions[i].name, NAPI_AUTO_LENGTH, functions[i].call, NULL,
-                         &function);
-    set(env, exports, functions[i].name, function);
-  }
+  set_functions(env, exports);
   return exports;
 }

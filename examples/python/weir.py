@@ -16,6 +16,8 @@ import os
 
 ABI_VERSION = 1
 ADMIT, COUNT_ALWAYS, UP_TO, DRY_RUN = range(4)
+PRECISION_EXACT, PRECISION_SKETCH = range(2)
+HOT_KEYS_LEASED, HOT_KEYS_PLAIN = range(2)
 
 
 class Error(ValueError):
@@ -29,10 +31,22 @@ class StoreOptions(ctypes.Structure):
                 ("max_skew_ns", ctypes.c_int64), ("fleet_secret", ctypes.c_uint64),
                 ("overflow", ctypes.c_uint32), ("keys", ctypes.c_uint32),
                 ("huge_pages", ctypes.c_uint32), ("reserved", ctypes.c_uint32),
-                ("record_percent", ctypes.c_uint32), ("wide_percent", ctypes.c_uint32)]
+                ("record_percent", ctypes.c_uint32), ("wide_percent", ctypes.c_uint32),
+                ("sketch_percent", ctypes.c_uint32), ("hot_keys", ctypes.c_uint32)]
 
     def __init__(self, **fields):
         super().__init__(struct_size=ctypes.sizeof(StoreOptions), **fields)
+
+
+class LimiterOptions(ctypes.Structure):
+    """A limiter's own, wherever its state lives; fields left at 0 have their defaults."""
+
+    _fields_ = [("struct_size", ctypes.c_size_t), ("precision", ctypes.c_uint32),
+                ("top_keys", ctypes.c_uint32), ("top_keys_sample", ctypes.c_uint32),
+                ("reserved", ctypes.c_uint32)]
+
+    def __init__(self, **fields):
+        super().__init__(struct_size=ctypes.sizeof(LimiterOptions), **fields)
 
 
 class Decision(ctypes.Structure):
@@ -80,7 +94,20 @@ class Stats(ctypes.Structure):
 
     _fields_ = [("struct_size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in (
         "decisions", "denials", "refusals", "overflow", "reclaims", "lost_races", "slots",
-        "live_slots", "budget_bytes", "huge_pages")]
+        "live_slots", "budget_bytes", "huge_pages", "records", "promotions", "leases",
+        "leases_returned", "lease_units_returned")]
+
+
+class TopKey(ctypes.Structure):
+    """A key that is asked for often; between count - error and count of what was noted is its."""
+
+    _fields_ = [("count", ctypes.c_uint64), ("denied", ctypes.c_uint64), ("error", ctypes.c_uint64),
+                ("_length", ctypes.c_uint32), ("_cut", ctypes.c_uint32),
+                ("_key", ctypes.c_char * 64)]
+
+    key = property(lambda self: bytes(self)[type(self)._key.offset:][:self._length],
+                   doc="bytes; the first 64 of them if cut")
+    cut = property(lambda self: self._cut == 1)
 
 
 def _load():
@@ -95,11 +122,11 @@ def _load():
         "weir_problem_name": (ctypes.c_char_p, [ctypes.c_int]),
         "weir_store_create": (ctypes.c_int, [out(StoreOptions), out(handle)]),
         "weir_store_free": (None, [handle]),
-        "weir_limiter_create": (ctypes.c_int,
-                                [ctypes.c_char_p, out(StoreOptions), out(handle)]),
-        "weir_limiter_create_on": (ctypes.c_int, [ctypes.c_char_p, handle, out(handle)]),
+        "weir_limiter_create_with": (ctypes.c_int, [ctypes.c_char_p, handle, out(StoreOptions),
+                                                    out(LimiterOptions), out(handle)]),
         "weir_limiter_update": (ctypes.c_int, [handle, ctypes.c_char_p]),
         "weir_limiter_stats": (ctypes.c_int, [handle, out(Stats)]),
+        "weir_top_keys": (ctypes.c_int, [handle, out(TopKey), size]),
         "weir_limiter_free": (None, [handle]),
         "weir_check": (ctypes.c_int, [handle, *key, ctypes.c_uint64, out(Decision)]),
         "weir_charge": (ctypes.c_int, [handle, *key, ctypes.c_uint64, ctypes.c_int, out(Receipt),
@@ -147,15 +174,15 @@ class Store:
 
 
 class Limiter:
-    """A quota counted by key, on a store or, without one, with memory of its own."""
+    """A quota counted by key, on a store or, without one, with memory of its own by `options`."""
 
-    def __init__(self, quota, store=None, **options):
+    def __init__(self, quota, store=None, own=None, **options):
         self._handle = ctypes.c_void_p()
-        if store is None:
-            _checked(_library.weir_limiter_create(quota.encode(), StoreOptions(**options),
-                                                  self._handle))
-        else:
-            _checked(_library.weir_limiter_create_on(quota.encode(), store._handle, self._handle))
+        if store is not None and options:
+            raise TypeError(f"{next(iter(options))}: set it on the store")
+        _checked(_library.weir_limiter_create_with(
+            quota.encode(), None if store is None else store._handle,
+            StoreOptions(**options) if store is None else None, own, self._handle))
 
     def __del__(self):
         _library.weir_limiter_free(self._handle)
@@ -207,6 +234,11 @@ class Limiter:
     def update(self, quota):
         """Changes the quota; what keys owe is carried over."""
         _checked(_library.weir_limiter_update(self._handle, quota.encode()))
+
+    def top_keys(self, most):
+        """The most frequent keys, if it was made with own=LimiterOptions(top_keys=...)."""
+        keys = (TopKey * most)()
+        return keys[:_checked(_library.weir_top_keys(self._handle, keys, most))]
 
     def stats(self):
         stats = Stats(struct_size=ctypes.sizeof(Stats))

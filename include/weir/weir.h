@@ -118,6 +118,19 @@ enum weir_huge_pages {
   WEIR_HUGE_PAGES_NEVER = 1
 };
 
+// Whether threads that contend for one key take units of it ahead. Never admits more.
+enum weir_hot_keys {
+  WEIR_HOT_KEYS_LEASED = 0,
+  WEIR_HOT_KEYS_PLAIN = 1  // all of them meet at the key
+};
+
+// Where a key is counted before it comes near its limit.
+enum weir_precision {
+  WEIR_PRECISION_EXACT = 0,  // in a state of its own, from its first charge on
+  WEIR_PRECISION_SKETCH = 1  // in the store's sketch, which takes no memory a key: stricter than
+                             // the quota at times, never looser
+};
+
 typedef struct weir_store_options {
   size_t struct_size;     // sizeof(weir_store_options)
   uint64_t budget_bytes;  // all of it, for as long as the store lives; 0: 64 MiB. From 64 KiB
@@ -132,7 +145,19 @@ typedef struct weir_store_options {
   uint32_t record_percent;
   // Of the rest, 1 to 100: for 16-byte slots (windows). 0: half, or what the quota needs.
   uint32_t wide_percent;
+  // Of the budget, 1 to 50: for the sketch. 0: a 32nd with WEIR_OVERFLOW_SKETCH, else none.
+  uint32_t sketch_percent;
+  uint32_t hot_keys;  // weir_hot_keys
 } weir_store_options;
+
+// What is a limiter's own; weir_limiter_update keeps it.
+typedef struct weir_limiter_options {
+  size_t struct_size;        // sizeof(weir_limiter_options)
+  uint32_t precision;        // weir_precision
+  uint32_t top_keys;         // how many to keep track of, at most 4096; 0: none. 900 bytes each
+  uint32_t top_keys_sample;  // one decision in this many is noted: a power of two; 0: 64
+  uint32_t reserved;         // 0
+} weir_limiter_options;
 
 typedef struct weir_decision {
   // Denied: waiting this long, alone, is enough. Allowed: how long to wait before starting, which
@@ -201,8 +226,24 @@ typedef struct weir_stats {
   uint64_t slots;
   uint64_t live_slots;  // sampled on large tables
   uint64_t budget_bytes;
-  uint64_t huge_pages;  // 1 if the system granted them
+  uint64_t huge_pages;            // 1 if the system granted them
+  uint64_t records;               // in use: logs, slices, holds, reservations
+  uint64_t promotions;            // keys that left the sketch for a slot (WEIR_PRECISION_SKETCH)
+  uint64_t leases;                // of units of hot keys, taken by threads
+  uint64_t leases_returned;       // of those, given back before all was spent
+  uint64_t lease_units_returned;  // and how many units came back
 } weir_stats;
+
+// A key that is asked for often. Of what was noted, each times the sample, between count - error
+// and count was this key's, and between denied and denied + error was denied.
+typedef struct weir_top_key {
+  uint64_t count;
+  uint64_t denied;
+  uint64_t error;
+  uint32_t key_length;
+  uint32_t cut;  // 1: these are the first bytes of a longer key
+  char key[64];  // not ended with a NUL
+} weir_top_key;
 
 // ---- The library. The first is the number in the library's file name, to be compared with
 // WEIR_ABI_VERSION by programs that load it at run time.
@@ -233,6 +274,11 @@ WEIR_API void weir_store_free(weir_store* store);
 WEIR_API int weir_limiter_create(const char* quota, const weir_store_options* options,
                                  weir_limiter** limiter);
 WEIR_API int weir_limiter_create_on(const char* quota, weir_store* store, weir_limiter** limiter);
+// Either, with options of the limiter's own. A store of NULL makes one of its own by `options`; on
+// a given store `options` must be NULL. So may `own`.
+WEIR_API int weir_limiter_create_with(const char* quota, weir_store* store,
+                                      const weir_store_options* options,
+                                      const weir_limiter_options* own, weir_limiter** limiter);
 // Changes the quota under traffic. What keys owe is carried over. A limiter with a store of its own
 // stays with the kind it was made with (buckets and gaps, or windows); one on a store may change.
 WEIR_API int weir_limiter_update(weir_limiter* limiter, const char* quota);
@@ -240,6 +286,9 @@ WEIR_API int weir_limiter_update(weir_limiter* limiter, const char* quota);
 WEIR_API int weir_limiter_quota(const weir_limiter* limiter, char* text, size_t text_size);
 // Of the store that the limiter is on.
 WEIR_API int weir_limiter_stats(const weir_limiter* limiter, weir_stats* stats);
+// The most frequent keys so far, the first one first, if the limiter was made with top_keys. Writes
+// up to `most` of them and answers how many. Merges a few summaries: not for the hot path.
+WEIR_API int weir_top_keys(const weir_limiter* limiter, weir_top_key* keys, size_t most);
 WEIR_API void weir_limiter_free(weir_limiter* limiter);
 
 // ---- Deciding: 1 allowed, 0 not, negative a weir_status. `decision` may be NULL. A cost of 0

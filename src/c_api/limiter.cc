@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "weir/weir.h"
 
@@ -43,21 +44,36 @@ int Make(const char* text, weir_limiter** limiter, Create create) {
 
 int weir_limiter_create(const char* quota, const weir_store_options* options,
                         weir_limiter** limiter) {
-  return Make(quota, limiter, [&](const weir::Quota& parsed) -> weir::Result<weir::Limiter> {
-    auto chosen = c_api::ReadOptions(options);
-    if (!chosen) {
-      return chosen.error();
-    }
-    return weir::Limiter::Create(parsed, *chosen);
-  });
+  return weir_limiter_create_with(quota, nullptr, options, nullptr, limiter);
 }
 
 int weir_limiter_create_on(const char* quota, weir_store* store, weir_limiter** limiter) {
-  return Make(quota, limiter, [&](const weir::Quota& parsed) -> weir::Result<weir::Limiter> {
-    if (store == nullptr) {
-      return weir::Error::Invalid("store: NULL is not allowed; weir_limiter_create makes its own");
+  if (store == nullptr) {
+    if (limiter != nullptr) {
+      *limiter = nullptr;
     }
-    return weir::Limiter::Create(parsed, store->store);
+    return c_api::Fail(WEIR_INVALID_ARGUMENT,
+                       "store: NULL is not allowed; weir_limiter_create makes its own");
+  }
+  return weir_limiter_create_with(quota, store, nullptr, nullptr, limiter);
+}
+
+int weir_limiter_create_with(const char* quota, weir_store* store,
+                             const weir_store_options* options, const weir_limiter_options* own,
+                             weir_limiter** limiter) {
+  return Make(quota, limiter, [&](const weir::Quota& parsed) -> weir::Result<weir::Limiter> {
+    const auto chosen = c_api::ReadOptions(own);
+    if (!chosen) {
+      return chosen.error();
+    }
+    if (store == nullptr) {
+      const auto memory = c_api::ReadOptions(options);
+      return memory ? weir::Limiter::Create(parsed, *memory, *chosen) : memory.error();
+    }
+    if (options != nullptr) {
+      return weir::Error::Invalid("options: must be NULL on a store, which has its own");
+    }
+    return weir::Limiter::Create(parsed, store->store, *chosen);
   });
 }
 
@@ -102,6 +118,28 @@ int weir_limiter_stats(const weir_limiter* limiter, weir_stats* stats) {
   }
   return c_api::WithoutExceptions(
       [&] { return c_api::WriteStats(*limiter->limiter.store(), stats); });
+}
+
+int weir_top_keys(const weir_limiter* limiter, weir_top_key* keys, size_t most) {
+  if (limiter == nullptr) {
+    return c_api::FailNull("limiter");
+  }
+  if (keys == nullptr && most > 0) {
+    return c_api::FailNull("keys");
+  }
+  return c_api::WithoutExceptions([&] {
+    const std::vector<weir::TopKey> found = limiter->limiter.TopKeys(most);
+    for (size_t i = 0; i < found.size(); ++i) {
+      keys[i] = {.count = found[i].count,
+                 .denied = found[i].denied,
+                 .error = found[i].error,
+                 .key_length = static_cast<uint32_t>(found[i].key.size()),
+                 .cut = found[i].cut ? 1U : 0U,
+                 .key = {}};
+      found[i].key.copy(keys[i].key, sizeof keys[i].key);
+    }
+    return static_cast<int>(found.size());
+  });
 }
 
 void weir_limiter_free(weir_limiter* limiter) {

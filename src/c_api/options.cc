@@ -13,9 +13,11 @@ namespace weir::c_api {
 namespace {
 
 // The sizes that the first version of this ABI had: no caller has a smaller struct.
-constexpr size_t kFirstOptionsSize = 48;
+constexpr size_t kFirstStoreOptionsSize = 48;
+constexpr size_t kFirstLimiterOptionsSize = 24;
 constexpr size_t kFirstStatsSize = 88;
-static_assert(sizeof(void*) != 8 || sizeof(weir_store_options) >= kFirstOptionsSize);
+static_assert(sizeof(void*) != 8 || sizeof(weir_store_options) >= kFirstStoreOptionsSize);
+static_assert(sizeof(void*) != 8 || sizeof(weir_limiter_options) >= kFirstLimiterOptionsSize);
 static_assert(sizeof(void*) != 8 || sizeof(weir_stats) >= kFirstStatsSize);
 
 Error TooSmall(const char* what, size_t found, size_t least) {
@@ -29,26 +31,61 @@ Error NotAChoice(const char* field, uint32_t found, const char* allowed) {
                         " is not allowed; choose " + allowed);
 }
 
+// The struct at this library's size; what the caller's lacks is 0.
+template <class Options>
+Result<Options> ReadAtSize(const char* name, const Options& given, size_t first_size) {
+  if (given.struct_size < first_size) {
+    return TooSmall(name, given.struct_size, first_size);
+  }
+  // A newer caller's fields are unknown here: they may be passed over only at their defaults.
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&given);
+  const size_t known = std::min(given.struct_size, sizeof given);
+  if (std::any_of(bytes + known, bytes + given.struct_size, [](auto b) { return b != 0; })) {
+    return Error::Invalid("options: a field is set that this library (version " +
+                          std::string(weir_version()) + ") does not know; leave it 0");
+  }
+  Options own{};
+  std::memcpy(&own, &given, known);
+  if (own.reserved != 0) {
+    return NotAChoice("reserved", own.reserved, "0");
+  }
+  return own;
+}
+
 }  // namespace
+
+Result<LimiterOptions> ReadOptions(const weir_limiter_options* given) {
+  LimiterOptions options;
+  if (given == nullptr) {
+    return options;
+  }
+  const Result<weir_limiter_options> own =
+      ReadAtSize("limiter_options", *given, kFirstLimiterOptionsSize);
+  if (!own) {
+    return own.error();
+  }
+  if (own->precision > WEIR_PRECISION_SKETCH) {
+    return NotAChoice("precision", own->precision, "0 (exact) or 1 (sketch)");
+  }
+  options.precision = static_cast<Precision>(own->precision);
+  options.top_keys = own->top_keys;
+  if (own->top_keys_sample != 0) {
+    options.top_keys_sample = own->top_keys_sample;
+  }
+  return options;
+}
 
 Result<MemoryOptions> ReadOptions(const weir_store_options* given) {
   MemoryOptions options;
   if (given == nullptr) {
     return options;
   }
-  if (given->struct_size < kFirstOptionsSize) {
-    return TooSmall("store_options", given->struct_size, kFirstOptionsSize);
+  const Result<weir_store_options> read =
+      ReadAtSize("store_options", *given, kFirstStoreOptionsSize);
+  if (!read) {
+    return read.error();
   }
-  // A newer caller's fields are unknown here: they may be passed over only at their defaults.
-  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
-  const size_t known = std::min(given->struct_size, sizeof *given);
-  if (std::any_of(bytes + known, bytes + given->struct_size, [](auto b) { return b != 0; })) {
-    return Error::Invalid("options: a field is set that this library (version " +
-                          std::string(weir_version()) + ") does not know; leave it 0");
-  }
-  weir_store_options own{};
-  std::memcpy(&own, given, known);
-
+  const weir_store_options& own = *read;
   if (own.overflow > WEIR_OVERFLOW_ALLOW) {
     return NotAChoice("overflow", own.overflow, "0 (sketch), 1 (deny) or 2 (allow)");
   }
@@ -58,14 +95,17 @@ Result<MemoryOptions> ReadOptions(const weir_store_options* given) {
   if (own.huge_pages > WEIR_HUGE_PAGES_NEVER) {
     return NotAChoice("huge_pages", own.huge_pages, "0 (ask) or 1 (never)");
   }
-  if (own.reserved != 0) {
-    return NotAChoice("reserved", own.reserved, "0");
+  if (own.hot_keys > WEIR_HOT_KEYS_PLAIN) {
+    return NotAChoice("hot_keys", own.hot_keys, "0 (leased) or 1 (plain)");
   }
   if (own.record_percent > 100) {
     return NotAChoice("record_percent", own.record_percent, "1 to 100, or 0 for none");
   }
   if (own.wide_percent > 100) {
     return NotAChoice("wide_percent", own.wide_percent, "1 to 100, or 0 for half");
+  }
+  if (own.sketch_percent > 50) {
+    return NotAChoice("sketch_percent", own.sketch_percent, "1 to 50, or 0 for a 32nd");
   }
   if (own.budget_bytes > std::numeric_limits<size_t>::max() / 2) {
     return Error::Invalid("options.budget_bytes: " + std::to_string(own.budget_bytes) +
@@ -83,6 +123,10 @@ Result<MemoryOptions> ReadOptions(const weir_store_options* given) {
   if (own.wide_percent != 0) {
     options.wide_percent = static_cast<int>(own.wide_percent);
   }
+  if (own.sketch_percent != 0) {
+    options.sketch_percent = static_cast<int>(own.sketch_percent);
+  }
+  options.hot_keys = own.hot_keys == WEIR_HOT_KEYS_LEASED;
   options.fleet_secret = own.fleet_secret;
   options.overflow = static_cast<OverflowPolicy>(own.overflow);
   options.keys = static_cast<KeyPolicy>(own.keys);
@@ -110,6 +154,11 @@ int WriteStats(const MemoryStore& store, weir_stats* stats) {
       .live_slots = found.live_slots,
       .budget_bytes = found.budget_bytes,
       .huge_pages = found.huge_pages ? uint64_t{1} : uint64_t{0},
+      .records = found.records,
+      .promotions = found.promotions,
+      .leases = found.leases,
+      .leases_returned = found.leases_returned,
+      .lease_units_returned = found.lease_units_returned,
   };
   std::memcpy(stats, &all, std::min(stats->struct_size, sizeof all));
   return WEIR_OK;
@@ -120,5 +169,7 @@ static_assert(WEIR_OVERFLOW_DENY == static_cast<int>(OverflowPolicy::kDeny));
 static_assert(WEIR_OVERFLOW_ALLOW == static_cast<int>(OverflowPolicy::kAllow));
 static_assert(WEIR_KEYS_TEXT == static_cast<int>(KeyPolicy::kText));
 static_assert(WEIR_KEYS_BINARY == static_cast<int>(KeyPolicy::kBinary));
+static_assert(WEIR_PRECISION_EXACT == static_cast<int>(Precision::kExact));
+static_assert(WEIR_PRECISION_SKETCH == static_cast<int>(Precision::kSketch));
 
 }  // namespace weir::c_api

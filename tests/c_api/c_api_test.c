@@ -4,45 +4,17 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "weir/weir.h"  // first: it must compile alone
+#include "weir/weir.h"
 
-static int failures = 0;
-
-#define EXPECT(condition)                                                                        \
-  do {                                                                                           \
-    if (!(condition)) {                                                                          \
-      printf("%s:%d: %s (last error: %s)\n", __FILE__, __LINE__, #condition, weir_last_error()); \
-      ++failures;                                                                                \
-    }                                                                                            \
-  } while (0)
-
-// The call fails for its arguments, and the message begins with the argument's name.
-#define EXPECT_INVALID(call, argument)                                   \
-  do {                                                                   \
-    EXPECT((call) == WEIR_INVALID_ARGUMENT);                             \
-    EXPECT(strncmp(weir_last_error(), argument, strlen(argument)) == 0); \
-  } while (0)
+#include "expect.h"
 
 static const int64_t kSecond = 1000000000;
 
-static weir_store_options small(void) {
-  weir_store_options options = {0};
-  options.struct_size = sizeof options;
-  options.budget_bytes = 1 << 20;
-  return options;
-}
-
 static weir_limiter* make(const char* quota) {
   const weir_store_options options = small();
-  weir_limiter* limiter = NULL;
-  if (weir_limiter_create(quota, &options, &limiter) != WEIR_OK) {
-    printf("%s: %s\n", quota, weir_last_error());
-    exit(1);
-  }
-  return limiter;
+  return make_with(quota, &options, NULL);
 }
 
 static void test_names(void) {
@@ -99,6 +71,12 @@ static void test_store_options(void) {
   options = small();
   options.wide_percent = 101;
   EXPECT_INVALID(weir_store_create(&options, &store), "options.wide_percent");
+  options = small();
+  options.sketch_percent = 51;
+  EXPECT_INVALID(weir_store_create(&options, &store), "options.sketch_percent");
+  options = small();
+  options.hot_keys = 2;
+  EXPECT_INVALID(weir_store_create(&options, &store), "options.hot_keys");
   options = small();
   options.max_skew_ns = -1;
   EXPECT_INVALID(weir_store_create(&options, &store), "max_skew");

@@ -18,10 +18,12 @@ class PythonTest(unittest.TestCase):
     def test_layouts_are_those_of_the_header(self):
         self.assertEqual(ctypes.sizeof(weir.Decision), 32)
         self.assertEqual(ctypes.sizeof(weir.Receipt), 32)
-        self.assertEqual(ctypes.sizeof(weir.StoreOptions), 56)
+        self.assertEqual(ctypes.sizeof(weir.StoreOptions), 64)
+        self.assertEqual(ctypes.sizeof(weir.LimiterOptions), 24)
+        self.assertEqual(ctypes.sizeof(weir.TopKey), 96)
         self.assertEqual(ctypes.sizeof(weir.Hold), 40)
         self.assertEqual(ctypes.sizeof(weir.Settlement), 56)
-        self.assertEqual(ctypes.sizeof(weir.Stats), 88)
+        self.assertEqual(ctypes.sizeof(weir.Stats), 128)
 
     def test_denies_what_exceeds_the_burst(self):
         limiter = weir.Limiter("2/h burst 2", **SMALL)
@@ -56,6 +58,12 @@ class PythonTest(unittest.TestCase):
             limiter.charge("k", mode=9)
         with self.assertRaises(weir.Error):
             limiter.update("")
+        with self.assertRaisesRegex(weir.Error, "sketch_percent"):
+            weir.Store(sketch_percent=51)
+        with self.assertRaisesRegex(weir.Error, "top_keys_sample"):
+            weir.Limiter("2/h", own=weir.LimiterOptions(top_keys_sample=3), **SMALL)
+        with self.assertRaisesRegex(TypeError, "budget_bytes: set it on the store"):
+            weir.Limiter("2/h", weir.Store(**SMALL), budget_bytes=1 << 20)
 
     def test_limiters_on_a_store_outlive_its_handle(self):
         store = weir.Store(keys=1, **SMALL)
@@ -94,6 +102,39 @@ class PythonTest(unittest.TestCase):
         again = limiter.settle(number, 10)
         self.assertEqual((again.outcome, again.actual), ("before", 10))
         self.assertEqual(limiter.check("k", 0).remaining, 90)
+
+    def test_names_the_most_frequent_keys(self):
+        own = weir.LimiterOptions(top_keys=8, top_keys_sample=1)
+        limiter = weir.Limiter("5/h fixed-window", weir.Store(keys=1, **SMALL), own)
+        for key in [b"a\0b"] * 7 + ["x" * 100] * 2:
+            limiter.check(key)
+        first, second = limiter.top_keys(8)
+        self.assertEqual((first.key, first.cut, first.count, first.denied, first.error),
+                         (b"a\0b", False, 7, 2, 0))
+        self.assertEqual((second.key, second.cut, second.count), (b"x" * 64, True, 2))
+        self.assertEqual(len(limiter.top_keys(1)), 1)
+        self.assertEqual(limiter.top_keys(0), [])
+        self.assertEqual(weir.Limiter("5/h", **SMALL).top_keys(5), [])
+
+    def test_begins_in_the_sketch(self):
+        own = weir.LimiterOptions(precision=weir.PRECISION_SKETCH)
+        limiter = weir.Limiter("100/h fixed-window", own=own, sketch_percent=25, **SMALL)
+        self.assertEqual(limiter.check("few").basis, "sketch")
+        self.assertTrue(50 < sum(limiter.check("many").allowed for _ in range(200)) <= 100)
+        stats = limiter.stats()
+        self.assertEqual((stats.promotions, stats.live_slots), (1, 1))
+
+    def test_leases_can_be_switched_off(self):
+        limiter = weir.Limiter("1000000/min burst 1000000", hot_keys=weir.HOT_KEYS_PLAIN, **SMALL)
+        threads = [threading.Thread(target=lambda: [limiter.check("k") for _ in range(2000)])
+                   for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        stats = limiter.stats()
+        self.assertEqual((stats.decisions, stats.leases, stats.leases_returned,
+                          stats.lease_units_returned), (4000, 0, 0, 0))
 
     def test_threads_share_a_limit(self):
         limiter = weir.Limiter("500/day fixed-window from first-hit", **SMALL)
