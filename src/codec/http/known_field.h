@@ -50,8 +50,20 @@ inline constexpr auto kKnownByLength = [] {
   return table;
 }();
 
+// The same but for case. Right for tokens, in which no byte becomes '-' or a letter with bit 5 set
+// unless it is that. REQUIRES: sizes are equal.
+inline bool IsName(std::string_view token, std::string_view known) noexcept {
+  for (size_t i = 0; i < known.size(); ++i) {
+    if ((token[i] | 0x20) != known[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace internal
 
+// REQUIRES: name is a token.
 inline Known FindKnown(std::string_view name) noexcept {
   if (name.size() > internal::kNameBytesMax) {
     return Known::kNone;
@@ -60,7 +72,7 @@ inline Known FindKnown(std::string_view name) noexcept {
     if (known == Known::kNone) {
       break;
     }
-    if (EqualsIgnoringCase(name, kKnownNames[static_cast<size_t>(known)])) {
+    if (internal::IsName(name, kKnownNames[static_cast<size_t>(known)])) {
       return known;
     }
   }

@@ -109,14 +109,11 @@ RequestParser::Step RequestParser::ReadField(std::string_view input) {
   if (IsBlank(text.front())) {
     return Fail(400, "A header line begins with a blank; folded lines are not allowed.");
   }
-  const size_t colon = text.find(':');
-  if (colon == std::string_view::npos) {
-    return Fail(400, "A header line has no colon.");
+  const size_t colon = TokenBytes(text);
+  if (colon == 0 || colon == text.size() || text[colon] != ':') {
+    return Fail(400, "A header line does not begin with a name and a colon.");
   }
   const std::string_view name = text.substr(0, colon);
-  if (!IsToken(name)) {
-    return Fail(400, "A header name is empty or holds a blank or another byte it must not.");
-  }
   const std::string_view value = TrimBlanks(text.substr(colon + 1));
   if (HasControl(value)) {
     return Fail(400, "A header value holds a control byte.");

@@ -61,16 +61,24 @@ inline constexpr std::array<uint8_t, 256> kByteClasses = [] {
   return classes;
 }();
 
-constexpr bool AllOf(std::string_view text, ByteClass wanted) noexcept {
-  for (const char character : text) {
-    if ((kByteClasses[static_cast<uint8_t>(character)] & wanted) == 0) {
-      return false;
-    }
+// How many bytes from the first on are of that class.
+constexpr size_t CountOf(std::string_view text, ByteClass wanted) noexcept {
+  size_t count = 0;
+  while (count < text.size() && (kByteClasses[static_cast<uint8_t>(text[count])] & wanted) != 0) {
+    ++count;
   }
-  return true;
+  return count;
+}
+
+constexpr bool AllOf(std::string_view text, ByteClass wanted) noexcept {
+  return CountOf(text, wanted) == text.size();
 }
 
 }  // namespace internal
+
+constexpr size_t TokenBytes(std::string_view text) noexcept {
+  return internal::CountOf(text, internal::kToken);
+}
 
 // Names of methods, fields and codings. An empty text is none.
 constexpr bool IsToken(std::string_view text) noexcept {
