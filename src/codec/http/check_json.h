@@ -1,0 +1,76 @@
+// JSON bodies of the HTTP front, read without building a tree. One reader per thread; what it gives
+// points into the body or the reader and is good until either is used again.
+//
+//   {"key": "user-1"}
+//   {"attributes": {"ip": "192.0.2.1", "path": "/login"}, "cost": 2, "peek": false, "id": "r-1"}
+//   {"checks": [{"key": "a"}, {"key": "b", "cost": 3}]}
+//
+// Anything else is refused with a sentence that says what was found and what is expected.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "weir/rule_set.h"
+#include "weir/time.h"
+
+namespace weir::codec::http {
+
+struct CheckQuestion {
+  // As sent; numbers and booleans as their text, null left out. "key" is an attribute like others.
+  std::span<const Attribute> attributes;
+  uint64_t cost = 1;
+  bool peek = false;    // answer, but charge nothing
+  std::string_view id;  // makes a repeated question the same one; empty: none
+};
+
+struct ReserveQuestion {
+  std::span<const Attribute> attributes;
+  uint64_t estimate = 0;
+  std::optional<Duration> lasts;
+  std::string_view id;
+};
+
+struct SettleQuestion {
+  std::string_view reservation;
+  uint64_t actual = 0;
+};
+
+class JsonReader {
+ public:
+  // Bytes behind a body that must be readable; what they hold does not matter.
+  static constexpr size_t kPadding = 64;
+  static constexpr size_t kChecksMax = 100;
+  static constexpr size_t kIdBytesMax = 128;
+
+  JsonReader();
+  JsonReader(const JsonReader&) = delete;
+  JsonReader& operator=(const JsonReader&) = delete;
+  ~JsonReader();
+
+  // Each returns false, and error() says why, if the body is not what it should be.
+  [[nodiscard]] bool ReadCheck(std::string_view body);
+  [[nodiscard]] bool ReadReserve(std::string_view body);
+  [[nodiscard]] bool ReadSettle(std::string_view body);
+  // {"id": "…"} or {"ids": ["…", …]}
+  [[nodiscard]] bool ReadRelease(std::string_view body);
+
+  // After ReadCheck: one, or those of a batch.
+  [[nodiscard]] std::span<const CheckQuestion> checks() const noexcept;
+  [[nodiscard]] bool is_batch() const noexcept;
+  [[nodiscard]] const ReserveQuestion& reserve() const noexcept;
+  [[nodiscard]] const SettleQuestion& settle() const noexcept;
+  [[nodiscard]] std::span<const std::string_view> released() const noexcept;
+
+  [[nodiscard]] std::string_view error() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weir::codec::http

@@ -1,0 +1,246 @@
+#include "codec/http/check_json.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace weir::codec::http {
+namespace {
+
+using Attributes = std::vector<std::pair<std::string, std::string>>;
+
+Attributes Copy(std::span<const Attribute> attributes) {
+  Attributes copy;
+  for (const auto& [name, value] : attributes) {
+    copy.emplace_back(name, value);
+  }
+  return copy;
+}
+
+// A body as a connection has it: with other bytes behind it.
+class Body {
+ public:
+  explicit Body(std::string_view text)
+      : bytes_(std::string(text) + std::string(JsonReader::kPadding, '"')), size_(text.size()) {}
+  operator std::string_view() const {  // NOLINT(google-explicit-constructor)
+    return {bytes_.data(), size_};
+  }
+
+ private:
+  std::string bytes_;
+  size_t size_;
+};
+
+std::string CheckError(std::string_view text) {
+  JsonReader reader;
+  return reader.ReadCheck(Body(text)) ? "" : std::string(reader.error());
+}
+
+TEST(CheckJson, ReadsTheShortForm) {
+  const Body body(R"({"key": "abc"})");
+  JsonReader reader;
+  ASSERT_TRUE(reader.ReadCheck(body)) << reader.error();
+  ASSERT_EQ(reader.checks().size(), 1U);
+  EXPECT_FALSE(reader.is_batch());
+  const CheckQuestion& check = reader.checks()[0];
+  EXPECT_EQ(Copy(check.attributes), (Attributes{{"key", "abc"}}));
+  EXPECT_EQ(check.cost, 1U);
+  EXPECT_FALSE(check.peek);
+  EXPECT_EQ(check.id, "");
+}
+
+TEST(CheckJson, ReadsEveryMember) {
+  const Body body(R"( {"id":"r-1","peek":true,"cost":2,
+    "attributes":{"ip":"1.2.3.4","path":"\/x\u00e4","n":12.50,"yes":true,"no":false,"none":null}}
+  )");
+  JsonReader reader;
+  ASSERT_TRUE(reader.ReadCheck(body)) << reader.error();
+  const CheckQuestion& check = reader.checks()[0];
+  EXPECT_EQ(Copy(check.attributes), (Attributes{{"ip", "1.2.3.4"},
+                                                {"path", "/x\xC3\xA4"},
+                                                {"n", "12.50"},
+                                                {"yes", "true"},
+                                                {"no", "false"}}));
+  EXPECT_EQ(check.cost, 2U);
+  EXPECT_TRUE(check.peek);
+  EXPECT_EQ(check.id, "r-1");
+}
+
+TEST(CheckJson, ReadsABatch) {
+  const Body body(
+      R"({"checks":[{"key":"a"},{"attributes":{"x":1,"y":2},"cost":0},{"attributes":{}}]})");
+  JsonReader reader;
+  ASSERT_TRUE(reader.ReadCheck(body)) << reader.error();
+  EXPECT_TRUE(reader.is_batch());
+  ASSERT_EQ(reader.checks().size(), 3U);
+  EXPECT_EQ(Copy(reader.checks()[0].attributes), (Attributes{{"key", "a"}}));
+  EXPECT_EQ(Copy(reader.checks()[1].attributes), (Attributes{{"x", "1"}, {"y", "2"}}));
+  EXPECT_EQ(reader.checks()[1].cost, 0U);
+  EXPECT_TRUE(reader.checks()[2].attributes.empty());
+}
+
+TEST(CheckJson, TakesWhatABatchMayHoldAndNoMore) {
+  const auto batch = [](size_t size) {
+    std::string text = R"({"checks":[)";
+    for (size_t i = 0; i < size; ++i) {
+      text += std::string(i == 0 ? "" : ",") + R"({"key":"k)" + std::to_string(i) + R"("})";
+    }
+    return text + "]}";
+  };
+  EXPECT_EQ(CheckError(batch(100)), "");
+  EXPECT_EQ(CheckError(batch(101)), "Check 101: \"checks\" has more than 100 elements.");
+  EXPECT_EQ(CheckError(batch(0)), "\"checks\" is empty; expected 1 to 100 checks.");
+}
+
+TEST(CheckJson, SaysWhatWasFoundAndWhatIsExpected) {
+  const struct {
+    std::string_view body;
+    std::string_view error;
+  } cases[] = {
+      {R"([])", "The body is not an object; expected is {\"key\": \"user-1\"}, for example."},
+      {R"("x")", "The body is not an object; expected is {\"key\": \"user-1\"}, for example."},
+      {R"({})", "A check names nothing to count; expected \"attributes\" or \"key\"."},
+      {R"({"cost":1})", "A check names nothing to count; expected \"attributes\" or \"key\"."},
+      {R"({"kye":"a"})",
+       "Unknown member \"kye\"; expected: attributes, key, cost, peek, id, checks. "
+       "Did you mean key?"},
+      {R"({"estimate":1})",
+       "Unknown member \"estimate\"; expected: attributes, key, cost, peek, id, checks."},
+      {R"({"a\nb":1})",
+       "Unknown member \"a\\x0ab\"; expected: attributes, key, cost, peek, id, checks."},
+      {R"({"key":"a","key":"b"})", "\"key\" is given twice."},
+      {R"({"key":"a","cost":1,"cost":2})", "\"cost\" is given twice."},
+      {R"({"key":"a","attributes":{"key":"b"}})", "The attribute \"key\" is given twice."},
+      {R"({"attributes":{"a":1,"\u0061":2}})", "The attribute \"a\" is given twice."},
+      {R"({"attributes":{"":1}})", "The attribute name \"\" has 0 bytes; expected 1 to 128."},
+      {R"({"attributes":[]})",
+       "\"attributes\" is a list; expected an object like {\"ip\": \"192.0.2.1\"}."},
+      {R"({"attributes":{"a":{}}})",
+       "\"a\" is an object; expected text, a number, true, false or null."},
+      {R"({"key":[1]})", "\"key\" is a list; expected text, a number, true, false or null."},
+      {R"({"key":"a","cost":-1})", "\"cost\" is -1; expected a whole number from 0 to 4294967296."},
+      {R"({"key":"a","cost":1.5 })",
+       "\"cost\" is 1.5; expected a whole number from 0 to 4294967296."},
+      {R"({"key":"a","cost":4294967297})",
+       "\"cost\" is 4294967297; expected a whole number from 0 to 4294967296."},
+      {R"({"key":"a","cost":99999999999999999999999})",
+       "\"cost\" is 99999999999999999999999; expected a whole number from 0 to 4294967296."},
+      {R"({"key":"a","cost":null})",
+       "\"cost\" is null; expected a whole number from 0 to 4294967296."},
+      {R"({"key":"a","peek":1})", "\"peek\" is 1; expected true or false."},
+      {R"({"key":"a","id":5})", "\"id\" is 5; expected text of 1 to 128 bytes."},
+      {R"({"key":"a","id":""})", "\"id\" has 0 bytes; expected 1 to 128."},
+      {R"({"checks":{}})", "\"checks\" is an object; expected a list of 1 to 100 checks."},
+      {R"({"checks":[{"key":"a"},5]})",
+       "Check 2: \"checks\" is 5; expected objects like {\"key\": \"user-1\"} in the list."},
+      {R"({"checks":[{"key":"a"},{"key":"b","cost":"x"}]})",
+       "Check 2: \"cost\" is \"x\"; expected a whole number from 0 to 4294967296."},
+      {R"({"checks":[{"checks":[]}]})",
+       "Check 1: Unknown member \"checks\"; expected: attributes, key, cost, peek, id."},
+      {R"({"checks":[{"key":"a"}],"cost":1})",
+       "\"checks\" stands beside other members; put them into each check."},
+      {R"({"key":"a"}{})", "The body goes on behind the object's closing brace."},
+  };
+  for (const auto& [body, error] : cases) {
+    EXPECT_EQ(CheckError(body), error) << body;
+  }
+}
+
+TEST(CheckJson, RefusesWhatIsNoJson) {
+  for (const std::string_view body : {"",
+                                      " ",
+                                      "{",
+                                      "}",
+                                      "{]",
+                                      R"({"key")",
+                                      R"({"key":)",
+                                      R"({"key":"a")",
+                                      R"({"key":"a)",
+                                      R"({"key":"a",})",
+                                      R"({key:"a"})",
+                                      R"({"key" "a"})",
+                                      R"({"key":"a" "cost":1})",
+                                      R"({"key":01})",
+                                      R"({"key":+1})",
+                                      R"({"key":tru})",
+                                      R"({"key":nul})",
+                                      R"({"key":"\x"})",
+                                      R"({"key":"\ud800"})",
+                                      "{\"key\":\"\xFF\"}",
+                                      "{\"key\":\"a\nb\"}",
+                                      R"({"key":1.})",
+                                      R"({"checks":[{"key":"a"},]})",
+                                      R"({"checks":[{"key":"a"})",
+                                      R"({"attributes":{"a":1})",
+                                      R"({"key":"a"} x)"}) {
+    EXPECT_NE(CheckError(body), "") << body;
+  }
+}
+
+TEST(CheckJson, BoundsWhatACheckMayName) {
+  const auto many = [](size_t size) {
+    std::string text = R"({"attributes":{)";
+    for (size_t i = 0; i < size; ++i) {
+      text += std::string(i == 0 ? "" : ",") + "\"a" + std::to_string(i) + "\":1";
+    }
+    return text + "}}";
+  };
+  EXPECT_EQ(CheckError(many(128)), "");
+  EXPECT_EQ(CheckError(many(129)), "A check has more than 128 attributes.");
+  EXPECT_EQ(CheckError(R"({"key":")" + std::string(2048, 'x') + "\"}"), "");
+  EXPECT_EQ(CheckError(R"({"key":")" + std::string(2049, 'x') + "\"}"),
+            "The attribute \"key\" has 2049 bytes; expected at most 2048.");
+}
+
+TEST(CheckJson, NeverReadsATruncatedBodyAsAWholeOne) {
+  const std::string_view body =
+      R"({"checks":[{"key":"a","cost":12},{"attributes":{"ip":"1.2.3.4"},"peek":true}]})";
+  ASSERT_EQ(CheckError(body), "");
+  for (size_t size = 0; size < body.size(); ++size) {
+    EXPECT_NE(CheckError(body.substr(0, size)), "") << size;
+  }
+}
+
+TEST(CheckJson, ReadsReservations) {
+  JsonReader reader;
+  ASSERT_TRUE(reader.ReadReserve(
+      Body(R"({"attributes":{"user":"7"},"estimate":4000,"lasts":60,"id":"x"})")));
+  EXPECT_EQ(Copy(reader.reserve().attributes), (Attributes{{"user", "7"}}));
+  EXPECT_EQ(reader.reserve().estimate, 4000U);
+  EXPECT_EQ(reader.reserve().lasts, std::chrono::seconds(60));
+  ASSERT_TRUE(reader.ReadReserve(Body(R"({"key":"7","estimate":1})")));
+  EXPECT_FALSE(reader.reserve().lasts.has_value());
+  EXPECT_FALSE(reader.ReadReserve(Body(R"({"key":"7"})")));
+  EXPECT_EQ(reader.error(), "\"estimate\" is missing; expected the most units it may come to.");
+  EXPECT_FALSE(reader.ReadReserve(Body(R"({"estimate":7})")));
+  EXPECT_FALSE(reader.ReadReserve(Body(R"({"key":"7","estimate":1,"lasts":0})")));
+}
+
+TEST(CheckJson, ReadsSettlementsAndReleases) {
+  JsonReader reader;
+  const Body settle(R"({"id":"00ff","actual":123})");
+  ASSERT_TRUE(reader.ReadSettle(settle));
+  EXPECT_EQ(reader.settle().reservation, "00ff");
+  EXPECT_EQ(reader.settle().actual, 123U);
+  EXPECT_FALSE(reader.ReadSettle(Body(R"({"id":"00ff"})")));
+  EXPECT_FALSE(reader.ReadSettle(Body(R"({"actual":1})")));
+
+  const Body one(R"({"id":"a"})");
+  ASSERT_TRUE(reader.ReadRelease(one));
+  ASSERT_EQ(reader.released().size(), 1U);
+  EXPECT_EQ(reader.released()[0], "a");
+  const Body two(R"({"ids":["a","b"]})");
+  ASSERT_TRUE(reader.ReadRelease(two));
+  ASSERT_EQ(reader.released().size(), 2U);
+  EXPECT_EQ(reader.released()[1], "b");
+  for (const char* body :
+       {"{}", R"({"ids":[]})", R"({"ids":"a"})", R"({"ids":[1]})", R"({"id":"a","ids":["b"]})"}) {
+    EXPECT_FALSE(reader.ReadRelease(Body(body))) << body;
+  }
+}
+
+}  // namespace
+}  // namespace weir::codec::http
