@@ -62,6 +62,15 @@ class ByteBuffer {
   // Drops what was appended after the content had this size. REQUIRES: size <= size().
   void Truncate(size_t size) noexcept { end_ = begin_ + size; }
 
+  // Puts a text in the place of `size` bytes at `offset` from the front; what follows moves up.
+  // REQUIRES: offset + size <= size(), text.size() <= size.
+  void Replace(size_t offset, size_t size, std::string_view text) noexcept {
+    char* const place = bytes_.get() + begin_ + offset;
+    std::memcpy(place, text.data(), text.size());
+    std::memmove(place + text.size(), place + size, this->size() - offset - size);
+    end_ -= size - text.size();
+  }
+
   void Clear() noexcept { begin_ = end_ = 0; }
 
   // Gives the memory back if it is more than `most` and nothing is in it.

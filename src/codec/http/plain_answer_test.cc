@@ -1,0 +1,127 @@
+#include <array>
+#include <chrono>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "codec/http/answer.h"
+#include "codec/http/answer_parts.h"
+#include "codec/http/answer_testing.h"
+#include "codec/http/json_text.h"
+
+namespace weir::codec::http {
+namespace {
+
+using nlohmann::json;
+using namespace std::chrono_literals;
+
+TEST(PlainAnswer, WritesErrorsAsProblems) {
+  for (const int status :
+       {400, 401, 403, 404, 405, 408, 409, 413, 414, 415, 417, 431, 500, 501, 503, 505}) {
+    base::ByteBuffer out;
+    WriteError(out, status, "what \"it\" was", {.keep_alive = false});
+    const ReadAnswer answer = Read(out.view());
+    EXPECT_TRUE(answer.status.starts_with(std::to_string(status) + " "));
+    EXPECT_EQ(answer.status.find("Unknown"), std::string::npos) << status;
+    EXPECT_EQ(answer.Field("Connection"), "close");
+    EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
+    const json body = json::parse(answer.body);
+    EXPECT_EQ(body["status"], status);
+    EXPECT_EQ(body["detail"], "what \"it\" was");
+    EXPECT_EQ(std::to_string(status) + " " + body["title"].get<std::string>(), answer.status);
+  }
+}
+
+TEST(PlainAnswer, NamesTheMethodsThatAreAllowed) {
+  base::ByteBuffer out;
+  WriteError(out, 405, "Only GET.", {.date = "today"}, "GET, HEAD");
+  const ReadAnswer answer = Read(out.view());
+  EXPECT_EQ(answer.Field("Allow"), "GET, HEAD");
+  EXPECT_EQ(answer.Field("Date"), "today");
+  EXPECT_EQ(answer.fields.count("Connection"), 0U);
+}
+
+TEST(PlainAnswer, WritesAnyBody) {
+  base::ByteBuffer out;
+  WritePlain(out, {.content_type = "text/plain", .body = "ok\n", .fields = "X-A: b\r\n"}, {});
+  EXPECT_EQ(out.view(),
+            "HTTP/1.1 200 OK\r\nX-A: b\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\n"
+            "ok\n");
+  out.Clear();
+  WritePlain(out, {.body = std::string(123'456, 'x')}, {.head = true});
+  EXPECT_EQ(out.view(),
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 123456\r\n\r\n");
+}
+
+TEST(PlainAnswer, LetsPassWhatCouldNotBeDecided) {
+  for (const AnswerMode mode : {AnswerMode::kCheck, AnswerMode::kAuth403, AnswerMode::kAuth429}) {
+    base::ByteBuffer out;
+    WriteOpen(out, {.mode = mode});
+    const ReadAnswer answer = Read(out.view());
+    EXPECT_EQ(answer.status, mode == AnswerMode::kCheck ? "200 OK" : "204 No Content");
+    EXPECT_EQ(answer.Field("X-Weir-Status"), "open");
+    EXPECT_EQ(answer.fields.count("X-RateLimit-Limit"), 0U);
+  }
+}
+
+TEST(PlainAnswer, ChoosesTheErrorBodyByAccept) {
+  for (const char* accept :
+       {"application/problem+json", "application/json, application/problem+json",
+        "text/html;q=0.9, application/problem+json;q=0.8",
+        "APPLICATION/PROBLEM+JSON, application/json;q=0.5", "application/problem+json;q=1.0"}) {
+    EXPECT_EQ(ChooseErrorBody(accept), ErrorBody::kProblem) << accept;
+  }
+  for (const char* accept :
+       {"", "*/*", "application/*", "application/json", "text/html,*/*;q=0.8",
+        "application/problem+json;q=0", "application/problem+json;q=0.000",
+        "application/json, application/problem+json;q=0.9", "application/problem", ",;q=,"}) {
+    EXPECT_EQ(ChooseErrorBody(accept), ErrorBody::kJson) << accept;
+  }
+}
+
+TEST(PlainAnswer, WritesSecondsRoundedUp) {
+  const auto seconds = [](Duration time) {
+    base::ByteBuffer out;
+    AppendSeconds(out, time);
+    return std::string(out.view());
+  };
+  EXPECT_EQ(seconds(0ns), "0");
+  EXPECT_EQ(seconds(-5s), "0");
+  EXPECT_EQ(seconds(1ns), "0.001");
+  EXPECT_EQ(seconds(1ms), "0.001");
+  EXPECT_EQ(seconds(1'500ms), "1.5");
+  EXPECT_EQ(seconds(1'050ms), "1.05");
+  EXPECT_EQ(seconds(999'999'999ns), "1");
+  EXPECT_EQ(seconds(12'345ms), "12.345");
+}
+
+TEST(PlainAnswer, FormatsDates) {
+  const auto date = [](int64_t unix_seconds) {
+    std::array<char, kDateBytes> text;
+    return std::string(FormatDate(WallTime(std::chrono::seconds(unix_seconds)), text));
+  };
+  EXPECT_EQ(date(784'111'777), "Sun, 06 Nov 1994 08:49:37 GMT");
+  EXPECT_EQ(date(0), "Thu, 01 Jan 1970 00:00:00 GMT");
+  EXPECT_EQ(date(1'709'251'199), "Thu, 29 Feb 2024 23:59:59 GMT");
+}
+
+TEST(JsonText, IsValidJsonWhateverTheText) {
+  const auto written = [](std::string_view text) {
+    base::ByteBuffer out;
+    AppendJsonText(out, text);
+    return json::parse(out.view()).get<std::string>();
+  };
+  using namespace std::string_view_literals;
+  EXPECT_EQ(written("a\"b\\c\n\0\x1f/"sv), "a\"b\\c\n\0\x1f/"sv);
+  EXPECT_EQ(written("\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80"),
+            "\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80");
+  for (const std::string_view bad :
+       {"\xFF"sv, "\xC0\x80"sv, "\xC3"sv, "\xE0\x80\x80"sv, "\xED\xA0\x80"sv, "\xE2\x82"sv,
+        "\xF0\x80\x80\x80"sv, "\xF4\x90\x80\x80"sv, "\xF5\x80\x80\x80"sv, "\x80"sv}) {
+    EXPECT_TRUE(written(bad).starts_with("\xEF\xBF\xBD")) << json(std::string(bad).size());
+  }
+}
+
+}  // namespace
+}  // namespace weir::codec::http
