@@ -87,7 +87,9 @@ void RegisterSimulate(CLI::App& app, int& status) {
       app.add_subcommand("simulate", "Show what each algorithm does to traffic, side by side");
   command
       ->add_option("-a,--algorithm", flags->raw.algorithms,
-                   "Algorithms, or all; a bucket may name its burst: token-bucket:20")
+                   "Algorithms, or all; a bucket may name its burst: token-bucket:20; concurrency "
+                   "how many at "
+                   "once: concurrency:8")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME,...");
@@ -102,6 +104,11 @@ void RegisterSimulate(CLI::App& app, int& status) {
       ->add_option("-c,--cost", flags->raw.cost,
                    "Units a request costs, or a range of them: 5, 1-10 (1, or the trace's own)")
       ->type_name("N[-M]");
+  command
+      ->add_option("--service", flags->raw.service,
+                   "How long a request is at work, or a range: 200ms, 50ms-2s (about a tenth of "
+                   "the window, or the trace's own)")
+      ->type_name("TIME[-TIME]");
   command->add_option("-l,--limit", flags->raw.limit, "The limit (100/min)")->type_name("QUOTA");
   command->add_option("-b,--burst", flags->raw.burst, "Burst of the buckets (the limit)")
       ->type_name("N");
@@ -129,6 +136,8 @@ void RegisterSimulate(CLI::App& app, int& status) {
       "  weir simulate -l 10/s -a token-bucket:5,min-gap -t poisson -r 0.9\n"
       "  weir simulate -l 1000/min -c 1-50 --html out.html costs; a page to show to a colleague\n"
       "  weir simulate -l 60/min --trace access.txt        your own traffic, key by key\n"
+      "  weir simulate -a concurrency:8,token-bucket --service 50ms-2s  how many are at work at "
+      "once\n"
       "\nA trace is text, in order of time; # begins a comment:\n"
       "  0.000 alice        seconds, key\n"
       "  0.250 bob 12       seconds, key, cost\n"

@@ -1,4 +1,6 @@
 // The command line of `weir simulate`: what it refuses and how it says so, and its JSON.
+#include <cstdio>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -60,7 +62,7 @@ TEST(SimulateCommand, SaysWhatIsAllowedForEveryOption) {
   ExpectRefused({"--burst", "0"}, "--burst: '0' is not a whole number from 1");
   ExpectRefused({"--burst", "many"}, "--burst: 'many'");
   ExpectRefused({"--burst", "5", "-a", "fixed-window"}, "none of the chosen algorithms has one");
-  ExpectRefused({"-a", "fixed-window:5"}, "takes no burst");
+  ExpectRefused({"-a", "fixed-window:5"}, "takes no number");
   ExpectRefused({"-a", "token-bucket:x"}, "'x' is not a whole number");
   ExpectRefused({"--duration", "10"}, "whole number and a unit");
   ExpectRefused({"--duration", "10s"}, "from 2 min to 100 min");
@@ -71,6 +73,11 @@ TEST(SimulateCommand, SaysWhatIsAllowedForEveryOption) {
   ExpectRefused({"--width", "10"}, "columns from 72 to 400");
   ExpectRefused({"--cost", "0"}, "--cost: '0' is not a whole number from 1 to");
   ExpectRefused({"--cost", "9-1"}, "smaller first, as in 1-10");
+  ExpectRefused({"--service", "soon"}, "--service: 'soon' is not a time from 1ns to 366d");
+  ExpectRefused({"-a", "concurrency:0"}, "--algorithm: '0' is not a whole number from 1");
+  ExpectRefused({"-a", "concurrency:70000"}, "concurrency: limit: 70000");
+  ExpectRefused({"-a", "min-gap:5"}, "min-gap takes no number; token-bucket");
+  ExpectRefused({"-a", "concurrency", "-b", "5"}, "--burst: none of the chosen algorithms");
   ExpectRefused({"--trace", "no/such/file"}, "--trace: cannot read 'no/such/file'");
   ExpectRefused({"--trace", "LICENSE"}, "LICENSE:2: 'Apache' is neither a time");
   ExpectRefused({"--trace", "x", "-r", "2"}, "leave out --traffic, --duration and --rate");
@@ -126,6 +133,21 @@ TEST(SimulateCommand, ListsWhatThereIs) {
   EXPECT_EQ(outcome.status, kSuccess);
   EXPECT_NE(outcome.out.find("sliding-window"), std::string::npos);
   EXPECT_NE(outcome.out.find("adversary"), std::string::npos);
+}
+
+TEST(SimulateCommand, ATraceSaysHowLongRequestsWereAtWorkUnlessAnOptionDoes) {
+  const std::string path = testing::TempDir() + "weir_simulate_service.csv";
+  std::ofstream(path) << "t_ms,client,duration_ms\n0,a,100\n10,a,20\n20,b,5\n50,a,30\n99,a,1\n";
+  const auto result = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--json", "-a", "concurrency:2", "--trace", path});
+    return nlohmann::json::parse(Call(more).out)["runs"][0]["results"][0];
+  };
+  // The first is at work throughout; the second has ended when the fourth comes, that one when the
+  // last does.
+  EXPECT_EQ(result({})["admitted"], 5);
+  EXPECT_EQ(result({})["at_once"], 2);
+  EXPECT_EQ(result({"--service", "1s"})["admitted"], 3) << "two of a, one of b";
+  std::remove(path.c_str());
 }
 
 }  // namespace

@@ -100,11 +100,15 @@ std::string Offered(const Tour& tour) {
   return "recorded over " + span;
 }
 
-std::string Waited(const Contender& contender, const Score& score) {
-  if (!contender.Delays())
-    return "";
-  return "waits: mean " + FormatAbout(score.waits.mean) + ", p99 " + FormatAbout(score.waits.p99) +
-         ", longest " + FormatAbout(score.waits.longest);
+std::vector<std::string> Details(const Tour& tour, const Contender& contender, const Score& score) {
+  std::vector<std::string> lines;
+  if (contender.Delays()) {
+    lines.push_back("waits: mean " + FormatAbout(score.waits.mean) + ", p99 " +
+                    FormatAbout(score.waits.p99) + ", longest " + FormatAbout(score.waits.longest));
+  }
+  if (tour.plan.tells_at_once)
+    lines.push_back("at most " + std::to_string(score.at_once) + " at work at once");
+  return lines;
 }
 
 std::string Remark(const Tour& tour, const Stage& stage) {

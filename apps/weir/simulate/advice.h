@@ -9,8 +9,10 @@
 
 namespace weir::simulate {
 
-// "waits: mean 1.5 s, p99 9.9 s, longest 10 s"; empty unless the contender delays.
-[[nodiscard]] std::string Waited(const Contender& contender, const Score& score);
+// What there is to say beyond the counts, in short lines: "waits: mean 1.5 s, p99 9.9 s, longest
+// 10 s" of what delays, "at most 10 at work at once" if the tour tells.
+[[nodiscard]] std::vector<std::string> Details(const Tour& tour, const Contender& contender,
+                                               const Score& score);
 
 struct Advice {
   std::string goal;      // what somebody may want

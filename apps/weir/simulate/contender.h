@@ -11,6 +11,7 @@
 
 #include "weir/quota.h"
 #include "weir/result.h"
+#include "weir/store.h"
 #include "weir/time.h"
 
 #include "apps/weir/simulate/statistics.h"
@@ -18,10 +19,18 @@
 
 namespace weir::simulate {
 
-// The limit that all contenders share.
+// How long the requests of a tour are at work.
+struct Service {
+  Duration shortest{1};
+  Duration mean{1};
+  Duration longest{1};
+};
+
+// The limit that all contenders share, and what a limit on those at work is made of.
 struct Limit {
   int64_t limit = 100;
   Duration window = std::chrono::minutes(1);
+  Service service = {};
 };
 
 // What a worst window depends on.
@@ -29,16 +38,20 @@ struct BoundInput {
   uint64_t limit;
   uint64_t burst;
   uint64_t largest_cost;
+  uint64_t starts_a_place;  // most in a window, of what is at work for as long as the shortest is
 };
+
+// The number that a contender may be asked for with, as in token-bucket:20.
+enum class OwnNumber : uint8_t { kNone, kBurst, kPlaces };
 
 // One algorithm of the library. Adding one is a line of the table in contender.cc.
 struct KindInfo {
   std::string_view name;
   std::string_view line;     // what it does
   std::string_view promise;  // what it keeps to, beside its worst window
-  bool takes_burst;
-  bool counts_units;  // false: requests, whatever they cost
-  Result<Quota> (*make)(const Limit& limit, int64_t burst);
+  OwnNumber number;
+  bool counts_units;                                          // false: requests, whatever they cost
+  Result<Quota> (*make)(const Limit& limit, int64_t number);  // 0: what is usual
   std::string_view formula;  // of the most units in any window (t - W, t], whatever the traffic
   uint64_t (*worst)(const BoundInput& in);
 };
@@ -53,15 +66,16 @@ struct KindInfo {
 // One algorithm with its settings.
 class Contender {
  public:
-  // `burst` is for buckets; others ignore it. The error is the library's own, naming the field.
-  static Result<Contender> Create(const KindInfo& kind, const Limit& limit, int64_t burst);
+  // `number` is for kinds that have one; others ignore it. The error is the library's own, naming
+  // the field.
+  static Result<Contender> Create(const KindInfo& kind, const Limit& limit, int64_t number);
 
   [[nodiscard]] const KindInfo& kind() const noexcept { return *kind_; }
   // Unique among contenders that differ: "token-bucket", or "token-bucket:50" if it was asked for
-  // with a burst of its own.
+  // with a number of its own.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
-  // The setting that is its own: "burst 20", "gap 600 ms"; may be empty.
+  // The setting that is its own: "burst 20", "10 at once"; may be empty.
   [[nodiscard]] std::string Setting() const;
   [[nodiscard]] const Quota& quota() const noexcept { return quota_; }
   // Tenths of a byte of memory that a key takes in a table with room to spare.
@@ -69,6 +83,11 @@ class Contender {
 
   // The most it admits in any window (t - W, t], whatever the traffic.
   [[nodiscard]] uint64_t WorstPossible(uint64_t largest_cost = 1) const noexcept;
+
+  // Whether it limits what is at work at the same time, rather than what starts.
+  [[nodiscard]] bool Holds() const noexcept {
+    return quota_.algorithm() == Algorithm::kConcurrency;
+  }
 
   // Whether it delays what it admits.
   [[nodiscard]] bool Delays() const noexcept { return quota_.undelayed() != 0; }
@@ -80,6 +99,8 @@ class Contender {
 
  private:
   Contender(const KindInfo& kind, const Limit& limit, Quota quota, uint64_t decibytes);
+
+  [[nodiscard]] MemoryOptions StoreFor(const Workload& workload, const Clock& clock) const;
 
   const KindInfo* kind_;
   Limit limit_;

@@ -224,10 +224,10 @@ class Page {
             Attribute("data-admitted", Joined(score.admitted_bins)) +
             Attribute("data-window", Joined(score.window_bins)) + "><div class=\"who\"><b>" +
             EscapeHtml(contender.kind().name) + "</b><span>" + EscapeHtml(contender.Setting()) +
-            "</span>" +
-            (contender.Delays() ? "<br/><span>" + EscapeHtml(Waited(contender, score)) + "</span>"
-                                : "") +
-            "</div>\n";
+            "</span>";
+    for (const std::string& line : Details(tour_, contender, score))
+      out_ += "<br/><span>" + EscapeHtml(line) + "</span>";
+    out_ += "</div>\n";
     const uint64_t peak = std::max<uint64_t>(Peak(stage.offered_bins), 1);
     Chart(contender.name() + " admitted " + Grouped(score.admitted) + " of " +
               Grouped(stage.offered) + " requests",

@@ -105,6 +105,7 @@ void WriteScore(JsonWriter& json, const Tour& tour, const Contender& contender,
   json.Field("worst_possible", contender.WorstPossible(tour.LargestCost()));
   json.Field("false_allow", score.wrong.false_allow);
   json.Field("false_deny", score.wrong.false_deny);
+  json.Field("at_once", score.at_once);
   json.Field("differ", score.differ);
   json.Ratio("bytes_per_key", contender.DecibytesPerKey(), 10);
   if (contender.Delays()) {

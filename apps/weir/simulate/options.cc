@@ -1,6 +1,7 @@
 #include "apps/weir/simulate/options.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -85,17 +86,19 @@ Result<Contender> ParseContender(const std::string& text, const Limit& limit, in
     return Error::Invalid("--algorithm: " +
                           app::UnknownName("algorithm", text.substr(0, colon), KindNames()));
   }
+  int64_t number = kind->number == OwnNumber::kBurst ? burst : 0;
   if (colon < text.size()) {
-    if (!kind->takes_burst) {
+    if (kind->number == OwnNumber::kNone) {
       return Error::Invalid("--algorithm: " + std::string(kind->name) +
-                            " takes no burst; token-bucket, leaky-bucket and queue do");
+                            " takes no number; token-bucket, leaky-bucket and queue (a burst) and "
+                            "concurrency (how many at once) do");
     }
     auto own = ParseBurst("--algorithm", std::string_view(text).substr(colon + 1));
     if (!own)
       return own.error();
-    burst = *own;
+    number = *own;
   }
-  auto contender = Contender::Create(*kind, limit, burst);
+  auto contender = Contender::Create(*kind, limit, number);
   if (!contender) {
     return Error::Invalid(std::string(kind->name) + ": " + contender.error().message);
   }
@@ -149,7 +152,7 @@ Result<std::vector<Contender>> ChooseContenders(const RawOptions& raw, const Lim
     auto contender = ParseContender(name, limit, burst.value_or(0));
     if (!contender)
       return contender.error();
-    burst_used = burst_used || contender->kind().takes_burst;
+    burst_used = burst_used || contender->kind().number == OwnNumber::kBurst;
     const bool twice = std::any_of(contenders.begin(), contenders.end(), [&](const Contender& c) {
       return &c.kind() == &contender->kind() && c.quota() == contender->quota();
     });
@@ -251,6 +254,12 @@ Result<void> ChooseRecorded(const RawOptions& raw, const Progress& progress, Tou
     return trace.error();
   if (!raw.cost.empty())
     DrawCosts(trace->requests, plan.cost, plan.spec.seed);
+  for (Request& request : trace->requests) {
+    plan.tells_at_once = plan.tells_at_once || request.service != Duration::zero();
+    if (!raw.service.empty())
+      request.service = Duration::zero();
+  }
+  DrawServices(trace->requests, plan.service, plan.spec.seed);
   plan.spec.duration = WholeWindows(*trace, plan.limit.window);
   plan.trace = *std::move(trace);
   return {};
@@ -264,6 +273,23 @@ uint64_t LargestCost(const TourPlan& plan) {
     largest = std::max<uint64_t>(largest, request.cost);
   }
   return largest;
+}
+
+Service ServiceOf(const TourPlan& plan) {
+  if (!plan.trace) {
+    const auto [least, most] = plan.service;
+    return {least, least + (most - least) / 2, most};
+  }
+  const std::vector<Request>& requests = plan.trace->requests;
+  const auto shorter = [](const Request& a, const Request& b) { return a.service < b.service; };
+  const auto [least, most] = std::minmax_element(requests.begin(), requests.end(), shorter);
+  // Through double: the sum of 25 million times of a year does not fit.
+  const double sum = std::accumulate(requests.begin(), requests.end(), 0.0,
+                                     [](double all, const Request& request) {
+                                       return all + static_cast<double>(request.service.count());
+                                     });
+  const auto mean = static_cast<int64_t>(sum / static_cast<double>(requests.size()));
+  return {least->service, Duration(mean), most->service};
 }
 
 }  // namespace
@@ -296,13 +322,25 @@ Result<TourPlan> MakePlan(const RawOptions& raw, const Progress& progress) {
       return Wrong("--cost", raw.cost, cost.error().message);
     plan.cost = *cost;
   }
+  plan.service = UsualService(plan.limit.window);
+  plan.tells_at_once = !raw.service.empty();
+  if (!raw.service.empty()) {
+    auto service = ParseService(raw.service);
+    if (!service)
+      return Wrong("--service", raw.service, service.error().message);
+    plan.service = *service;
+  }
   auto chosen = raw.trace.empty() ? ChooseMadeUp(raw, plan) : ChooseRecorded(raw, progress, plan);
   if (!chosen)
     return chosen.error();
+  plan.limit.service = ServiceOf(plan);
   auto contenders = ChooseContenders(raw, plan.limit, burst, LargestCost(plan));
   if (!contenders)
     return contenders.error();
   plan.contenders = *std::move(contenders);
+  plan.tells_at_once =
+      plan.tells_at_once || std::any_of(plan.contenders.begin(), plan.contenders.end(),
+                                        [](const Contender& c) { return c.Holds(); });
   return plan;
 }
 

@@ -21,6 +21,7 @@ struct RawOptions {
   std::vector<std::string> traffic = {};
   std::string trace = {};
   std::string cost = {};
+  std::string service = {};
   std::string limit = {};
   std::string burst = {};
   std::string duration = {};

@@ -140,8 +140,8 @@ class Writer {
     Line(Tint(Ink::kDim, PadRight(contender.Setting(), kName)) + bars[1] + gap +
          PadLeft(std::to_string(score.denied), kCount) + gap +
          std::to_string(score.wrong.false_allow) + " / " + std::to_string(score.wrong.false_deny));
-    if (contender.Delays())
-      Line(PadRight("", kName) + Tint(Ink::kDim, Waited(contender, score)));
+    for (const std::string& line : Details(tour_, contender, score))
+      Line(PadRight("", kName) + Tint(Ink::kDim, line));
   }
 
   void Together() {
@@ -179,7 +179,7 @@ class Writer {
   void Promises() {
     const auto limit = static_cast<uint64_t>(plan_.limit.limit);
     Heading("What each promises", "in any " + FormatDuration(plan_.limit.window),
-            "L limit, B burst, W window");
+            "L limit, B burst, W window, S work");
     Line(Tint(Ink::kDim, PadRight("", long_name_) + PadRight("at most", 23) +
                              PadRight("keeps to", kPromise - 5) + "bytes a key"));
     for (const Contender& c : plan_.contenders) {
@@ -224,6 +224,7 @@ std::string Catalogue(const Terminal& terminal) {
     out += "  " + PadRight(traffic.name, kName) + std::string(traffic.line) + "\n";
   }
   out += "\nA bucket may name its own burst: -a token-bucket:20,token-bucket:100\n";
+  out += "and concurrency how many may be at work at once: -a concurrency:8 --service 50ms-2s\n";
   return out;
 }
 

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "apps/weir/simulate/at_work.h"
+
 namespace weir::simulate {
 
 uint64_t ExactLog::Inside(uint32_t key, Duration now) {
@@ -92,8 +94,25 @@ Score JudgeStarts(const Workload& workload, std::span<const uint8_t> decisions,
   }
   Score score = Judge(started, decided, window, limit, bins);
   score.admitted_bins = Judge(workload, decisions, window, limit, bins).admitted_bins;
+  score.at_once = MostAtOnce(started, decided);
   score.waits = MeasureWaits(decisions, waits);
   return score;
+}
+
+uint64_t MostAtOnce(const Workload& workload, std::span<const uint8_t> decisions) {
+  std::vector<uint64_t> busy(workload.keys.size());
+  AtWork<const Request*> at_work;
+  uint64_t most = 0;
+  for (size_t i = 0; i < decisions.size(); ++i) {
+    const Request& request = workload.requests[i];
+    at_work.EndUntil(request.at,
+                     [&](Duration, const Request* done) { busy[done->key] -= done->cost; });
+    if (decisions[i] == 0)
+      continue;
+    at_work.Add(request.at + request.service, &request);
+    most = std::max(most, busy[request.key] += request.cost);
+  }
+  return most;
 }
 
 Waits MeasureWaits(std::span<const uint8_t> decisions, std::span<const Duration> waits) {

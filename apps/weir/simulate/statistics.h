@@ -66,7 +66,8 @@ struct Score {
   uint64_t denied = 0;
   uint64_t worst_window = 0;  // the most units of one key in any window (t - W, t]
   WrongDecisions wrong;
-  uint64_t differ = 0;  // decisions unlike those of an exact log that decides by itself
+  uint64_t at_once = 0;  // the most units of one key at work at the same time
+  uint64_t differ = 0;   // decisions unlike those of an exact log that decides by itself
   Waits waits;
   std::vector<uint64_t> admitted_bins;
   // The fullest window of any key that was asked about in each part.
@@ -89,6 +90,10 @@ struct Score {
 
 [[nodiscard]] Waits MeasureWaits(std::span<const uint8_t> decisions,
                                  std::span<const Duration> waits);
+
+// The most units of one key that are at work at the same time, if what was admitted starts when it
+// comes.
+[[nodiscard]] uint64_t MostAtOnce(const Workload& workload, std::span<const uint8_t> decisions);
 
 // What an exact sliding log admits of the workload if it is the one that decides.
 [[nodiscard]] Decisions DecideExactly(const Workload& workload, Duration window, uint64_t limit);

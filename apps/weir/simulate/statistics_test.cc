@@ -203,5 +203,20 @@ TEST(JudgeStarts, CountsAWindowByStartsAndTheRestByArrivals) {
   EXPECT_EQ(Judge(workload, decisions, Duration(10), 1, Bins{Duration(40), 4}).worst_window, 3U);
 }
 
+TEST(MostAtOnce, CountsUnitsOfOneKeyThatOverlap) {
+  Workload workload;
+  workload.keys = {"a", "b"};
+  workload.requests = {{.at = Duration(0), .key = 0, .cost = 2, .service = Duration(10)},
+                       {.at = Duration(3), .key = 1, .cost = 9, .service = Duration(2)},
+                       {.at = Duration(5), .key = 0, .cost = 4, .service = Duration(5)},
+                       {.at = Duration(9), .key = 0, .cost = 50, .service = Duration(9)},
+                       {.at = Duration(10), .key = 0, .cost = 5, .service = Duration(1)}};
+  // What ends at an instant makes room for what starts then.
+  EXPECT_EQ(MostAtOnce(workload, Decisions{1, 0, 1, 0, 1}), 6U);
+  EXPECT_EQ(MostAtOnce(workload, Decisions{1, 1, 1, 0, 1}), 9U) << "keys are not added up";
+  EXPECT_EQ(MostAtOnce(workload, Decisions{1, 1, 1, 1, 1}), 56U);
+  EXPECT_EQ(MostAtOnce(workload, Decisions{0, 0, 0, 0, 0}), 0U);
+}
+
 }  // namespace
 }  // namespace weir::simulate

@@ -26,11 +26,15 @@ Result<Stage> RunStage(const TourPlan& plan, const Workload& workload) {
     auto decisions = contender.Decide(workload, &waits);
     if (!decisions)
       return decisions.error();
-    stage.scores.push_back(
-        contender.Delays()
-            ? JudgeStarts(workload, *decisions, waits, plan.limit.window, limit, bins)
-            : Judge(workload, *decisions, plan.limit.window, limit, bins));
-    stage.scores.back().differ = CountDifferences(*decisions, truth);
+    Score score;
+    if (contender.Delays()) {
+      score = JudgeStarts(workload, *decisions, waits, plan.limit.window, limit, bins);
+    } else {
+      score = Judge(workload, *decisions, plan.limit.window, limit, bins);
+      score.at_once = MostAtOnce(workload, *decisions);
+    }
+    score.differ = CountDifferences(*decisions, truth);
+    stage.scores.push_back(std::move(score));
   }
   return stage;
 }
@@ -70,7 +74,7 @@ Result<Tour> RunTour(TourPlan plan) {
     Add(tour, *std::move(stage));
   }
   for (const Traffic traffic : plan.traffic) {
-    auto stage = RunStage(plan, MakeWorkload(traffic, plan.spec, plan.cost));
+    auto stage = RunStage(plan, MakeWorkload(traffic, plan.spec, plan.cost, plan.service));
     if (!stage)
       return stage.error();
     Add(tour, *std::move(stage));

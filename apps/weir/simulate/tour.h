@@ -20,6 +20,8 @@ struct TourPlan {
   TrafficSpec spec;
   std::vector<Traffic> traffic;
   CostRange cost;                 // of made-up traffic
+  ServiceRange service;           // of made-up traffic, and of requests recorded without
+  bool tells_at_once = false;     // whether how many are at work at once is of interest
   std::optional<Workload> trace;  // recorded traffic; then `traffic` is empty
   std::vector<Contender> contenders;
   size_t bins = 32;  // parts into which time is cut for the pictures

@@ -99,6 +99,64 @@ TEST(Tour, AQueueStartsNoMoreThanTheLimitInAnyWindowAndSaysHowLongItTook) {
   EXPECT_NE(text.find("waits: mean "), std::string::npos) << text;
 }
 
+// What a limit on those at work must do, spelled out: of the requests admitted so far those that
+// have not ended leave room for this one, or not.
+Decisions DecideByCounting(const Workload& workload, uint64_t places) {
+  Decisions decisions;
+  for (const Request& request : workload.requests) {
+    uint64_t busy = 0;
+    for (size_t i = 0; i < decisions.size(); ++i) {
+      const Request& other = workload.requests[i];
+      if (decisions[i] != 0 && other.key == request.key && other.at + other.service > request.at)
+        busy += other.cost;
+    }
+    decisions.push_back(busy + request.cost <= places ? 1 : 0);
+  }
+  return decisions;
+}
+
+TEST(Tour, ConcurrencyAdmitsIffAPlaceIsFree) {
+  for (const char* service : {"6s", "1s-11s", "100ms", "30s-3min", "1ns"}) {
+    for (const char* cost : {"1", "1-4"}) {
+      const Tour tour = MustRun(
+          {.algorithms = {"concurrency:8", "token-bucket"}, .cost = cost, .service = service});
+      for (size_t i = 0; i < tour.stages.size(); ++i) {
+        const Workload workload =
+            MakeWorkload(tour.plan.traffic[i], tour.plan.spec, tour.plan.cost, tour.plan.service);
+        EXPECT_EQ(*tour.plan.contenders[0].Decide(workload), DecideByCounting(workload, 8))
+            << service << " " << cost << " " << tour.stages[i].name;
+        EXPECT_LE(tour.stages[i].scores[0].at_once, 8U);
+      }
+      EXPECT_LE(tour.totals[0].worst_window,
+                tour.plan.contenders[0].WorstPossible(tour.LargestCost()));
+    }
+  }
+  const Tour tour =
+      MustRun({.algorithms = {"concurrency:8", "token-bucket"}, .traffic = {"bursts"}});
+  EXPECT_EQ(tour.stages[0].scores[0].at_once, 8U);
+  EXPECT_GT(tour.stages[0].scores[1].at_once, 50U) << "a bucket lets a crowd in";
+  const std::string text = Report(tour, {80, Colors::kNone, Charset::kAscii});
+  EXPECT_NE(text.find("8 at once"), std::string::npos) << text;
+  EXPECT_NE(text.find("at most 8 at work at once"), std::string::npos) << text;
+  EXPECT_EQ(Report(MustRun({}), {80, Colors::kNone, Charset::kAscii}).find("at work at once"),
+            std::string::npos);
+}
+
+TEST(Tour, ConcurrencyHasAsManyPlacesAsTheLimitKeepsBusy) {
+  const auto places = [](const char* limit, const char* service) {
+    return MustRun({.algorithms = {"concurrency"}, .service = service, .limit = limit})
+        .plan.contenders[0]
+        .quota()
+        .limit();
+  };
+  EXPECT_EQ(places("100/min", ""), 10U);
+  EXPECT_EQ(places("100/min", "6s"), 10U);
+  EXPECT_EQ(places("100/min", "6100ms"), 11U);
+  EXPECT_EQ(places("100/min", "1ms"), 1U);
+  EXPECT_EQ(places("1000/s", "100ms-300ms"), 200U);
+  EXPECT_EQ(places("1000/s", "366d"), 65535U);
+}
+
 TEST(Tour, MinGapNeverGoesOverTheLimit) {
   const Tour tour = MustRun({.algorithms = {"min-gap"}, .rate = "10"});
   EXPECT_LE(tour.totals[0].worst_window, 100U);
@@ -106,7 +164,8 @@ TEST(Tour, MinGapNeverGoesOverTheLimit) {
 }
 
 TEST(Tour, SteadyTrafficBelowTheLimitIsAdmittedWhole) {
-  const Tour tour = MustRun({.algorithms = {"all"}, .traffic = {"steady"}, .rate = "0.9"});
+  const Tour tour =
+      MustRun({.algorithms = {"all"}, .traffic = {"steady"}, .service = "6s", .rate = "0.9"});
   for (const Total& total : tour.totals) {
     EXPECT_EQ(total.admitted, total.offered);
     EXPECT_EQ(total.wrong.false_allow + total.wrong.false_deny, 0U);

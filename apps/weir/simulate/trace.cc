@@ -28,30 +28,39 @@ struct Layout {
   size_t time = 0;
   size_t key = 1;
   size_t cost = 2;
-  int64_t unit_ns = kSecondNs;
+  size_t service = kNone;
+  int64_t time_unit_ns = kSecondNs;
+  int64_t service_unit_ns = kSecondNs;
 };
 
 struct ColumnName {
   std::string_view name;
   size_t Layout::* column;
-  int64_t unit_ns;  // of times
+  int64_t Layout::* unit = nullptr;  // of times
+  int64_t unit_ns = 0;
 };
 
 constexpr std::array kColumnNames = {
-    ColumnName{"time", &Layout::time, kSecondNs},
-    ColumnName{"seconds", &Layout::time, kSecondNs},
-    ColumnName{"time_s", &Layout::time, kSecondNs},
-    ColumnName{"t", &Layout::time, kSecondNs},
-    ColumnName{"time_seconds", &Layout::time, kSecondNs},
-    ColumnName{"t_ms", &Layout::time, kMilliNs},
-    ColumnName{"time_ms", &Layout::time, kMilliNs},
-    ColumnName{"key", &Layout::key, 0},
-    ColumnName{"client", &Layout::key, 0},
-    ColumnName{"user", &Layout::key, 0},
-    ColumnName{"ip", &Layout::key, 0},
-    ColumnName{"cost", &Layout::cost, 0},
-    ColumnName{"tokens", &Layout::cost, 0},
-    ColumnName{"units", &Layout::cost, 0},
+    ColumnName{"time", &Layout::time, &Layout::time_unit_ns, kSecondNs},
+    ColumnName{"seconds", &Layout::time, &Layout::time_unit_ns, kSecondNs},
+    ColumnName{"time_s", &Layout::time, &Layout::time_unit_ns, kSecondNs},
+    ColumnName{"t", &Layout::time, &Layout::time_unit_ns, kSecondNs},
+    ColumnName{"time_seconds", &Layout::time, &Layout::time_unit_ns, kSecondNs},
+    ColumnName{"t_ms", &Layout::time, &Layout::time_unit_ns, kMilliNs},
+    ColumnName{"time_ms", &Layout::time, &Layout::time_unit_ns, kMilliNs},
+    ColumnName{"key", &Layout::key},
+    ColumnName{"client", &Layout::key},
+    ColumnName{"user", &Layout::key},
+    ColumnName{"ip", &Layout::key},
+    ColumnName{"cost", &Layout::cost},
+    ColumnName{"tokens", &Layout::cost},
+    ColumnName{"units", &Layout::cost},
+    ColumnName{"service", &Layout::service, &Layout::service_unit_ns, kSecondNs},
+    ColumnName{"duration", &Layout::service, &Layout::service_unit_ns, kSecondNs},
+    ColumnName{"latency", &Layout::service, &Layout::service_unit_ns, kSecondNs},
+    ColumnName{"service_ms", &Layout::service, &Layout::service_unit_ns, kMilliNs},
+    ColumnName{"duration_ms", &Layout::service, &Layout::service_unit_ns, kMilliNs},
+    ColumnName{"latency_ms", &Layout::service, &Layout::service_unit_ns, kMilliNs},
 };
 
 // Text from a file as an error may show it: short, and nothing that a terminal would obey.
@@ -153,14 +162,14 @@ class Reader {
 
  private:
   Result<void> TakeHeading(const std::vector<std::string_view>& fields) {
-    layout_ = {kNone, kNone, kNone, kSecondNs};
+    layout_ = {.time = kNone, .key = kNone, .cost = kNone};
     for (size_t i = 0; i < fields.size(); ++i) {
       for (const ColumnName& known : kColumnNames) {
         if (known.name != fields[i] || layout_.*known.column != kNone)
           continue;
         layout_.*known.column = i;
-        if (known.unit_ns != 0)
-          layout_.unit_ns = known.unit_ns;
+        if (known.unit != nullptr)
+          layout_.*known.unit = known.unit_ns;
       }
     }
     if (layout_.time == kNone) {
@@ -178,17 +187,17 @@ class Reader {
       return fields[column];
     };
     const std::string_view time = field(layout_.time).value_or("");
-    const auto at = ParseTime(time, layout_.unit_ns);
+    const auto at = ParseTime(time, layout_.time_unit_ns);
     if (!at) {
       return Bad("the time is " + Shown(time) + "; expected " +
-                 (layout_.unit_ns == kSecondNs ? "seconds" : "milliseconds") +
+                 (layout_.time_unit_ns == kSecondNs ? "seconds" : "milliseconds") +
                  " from 0 on, as in 12.5, counted from any start");
     }
     if (*at < last_) {
       return Bad("the time " + Shown(time) +
                  " is before that of the request above it; sort the file by time first");
     }
-    Request request{*at, 0, 1};
+    Request request{.at = *at};
     auto key = KeyOf(field(layout_.key).value_or("all"));
     if (!key)
       return key.error();
@@ -201,6 +210,15 @@ class Reader {
                    std::to_string(Quota::kMaxLimit));
       }
       request.cost = static_cast<uint32_t>(*units);
+    }
+    if (const auto service = field(layout_.service); service && *service != "-") {
+      const auto lasted = ParseTime(*service, layout_.service_unit_ns);
+      if (!lasted || *lasted > Quota::kMaxLease) {
+        return Bad("the time at work is " + Shown(*service) + "; expected " +
+                   (layout_.service_unit_ns == kSecondNs ? "seconds" : "milliseconds") +
+                   " up to 366 days, as in 0.25, or - where it is not known");
+      }
+      request.service = std::max(*lasted, Duration(1));
     }
     if (workload_.requests.size() == kMaxRequests)
       return Bad("more than " + std::to_string(kMaxRequests) + " requests; cut the file");

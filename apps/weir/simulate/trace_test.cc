@@ -158,5 +158,21 @@ TEST(LoadTrace, ReadsTrafficThatOthersRecorded) {
   EXPECT_EQ(llm->requests[0].cost, 418U);
 }
 
+TEST(ReadTrace, TakesHowLongARequestWasAtWork) {
+  const auto services = [](const std::string& text) {
+    std::vector<int64_t> out;
+    for (const Request& request : MustRead(text).requests) out.push_back(request.service.count());
+    return out;
+  };
+  using Numbers = std::vector<int64_t>;
+  EXPECT_EQ(services("time,service\n0,1.5\n1,-\n2,0\n"), (Numbers{1'500'000'000, 0, 1}))
+      << "0 is not known, and a request that took no time took some";
+  EXPECT_EQ(services("latency_ms t_ms key\n0.25 0 a\n3 5 b\n"), (Numbers{250'000, 3'000'000}));
+  EXPECT_EQ(services("0 a 1 7\n"), (Numbers{0})) << "only where a heading says so";
+  ExpectRefused("time,duration\n0,soon\n", "dir/x.txt:2:", "expected seconds up to 366 days");
+  ExpectRefused("time,duration\n0,31622401\n", "dir/x.txt:2:", "366 days");
+  ExpectRefused("time,duration_ms\n0,-1\n", "dir/x.txt:2:", "expected milliseconds");
+}
+
 }  // namespace
 }  // namespace weir::simulate
