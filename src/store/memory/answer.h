@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "weir/decision.h"
 
@@ -35,6 +37,18 @@ struct Answer {
                                            Decision& out) noexcept {
     out.limit = limit;
     out.charged = charged;
+  }
+
+  // The four bytes at the end, written as the word that they are: a compiler that is left to join
+  // four stores makes two of them at times.
+  [[gnu::always_inline]] static void Label(Outcome outcome, Decision& out,
+                                           Basis basis = Basis::kStore) noexcept {
+    static_assert(offsetof(Decision, basis) == offsetof(Decision, outcome) + 1 &&
+                  offsetof(Decision, problem) == offsetof(Decision, outcome) + 2 &&
+                  offsetof(Decision, spare) == offsetof(Decision, outcome) + 3);
+    const uint8_t label[] = {static_cast<uint8_t>(outcome), static_cast<uint8_t>(basis),
+                             static_cast<uint8_t>(Problem::kNone), 0};
+    std::memcpy(reinterpret_cast<char*>(&out) + offsetof(Decision, outcome), label, sizeof label);
   }
 
   [[gnu::always_inline]] static void EndAllowed(const Plan& plan, const State& state,
@@ -153,13 +167,6 @@ struct Answer {
   }
 
  private:
-  [[gnu::always_inline]] static void Label(Outcome outcome, Decision& out) noexcept {
-    out.outcome = outcome;
-    out.basis = Basis::kStore;
-    out.problem = Problem::kNone;
-    out.spare = 0;  // the last byte of a word that is then written at once
-  }
-
   static bool ApplyWithin(const Plan& plan, State& state, const Now& now, const Request& request,
                           Decision& out) noexcept {
     const Plan within = Algo::Within(plan, request.max_wait_ns);

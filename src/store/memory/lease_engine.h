@@ -151,10 +151,7 @@ struct Leases {
     }
     const uint64_t after = left - cost;
     Reply::Begin(plan.burst, static_cast<uint32_t>(cost), out);
-    out.outcome = Outcome::kAllowed;
-    out.basis = Basis::kLease;
-    out.problem = Problem::kNone;
-    out.spare = 0;
+    Reply::Label(Outcome::kAllowed, out, Basis::kLease);
     out.retry_after = Duration::zero();
     out.reset_after = algorithm::ToDuration(cell.known_reset_ns);
     out.remaining = static_cast<uint32_t>(cell.known_available + after);
