@@ -50,16 +50,21 @@ struct GcraQueue : Gcra<Ticks> {
     return cost * plan.emission <= plan.tolerance;
   }
 
+  static bool SomebodyWaits(const Plan& plan, State state) noexcept {
+    return state.debt > plan.undelayed;
+  }
+
+  // REQUIRES: while somebody waits, the charge was made under this plan. A change of quota may have
+  // cut off the ends of several, and then nothing says who is last.
   static Refund GiveBack(const Plan& plan, State& state, Now now, uint64_t mark, uint32_t charged,
                          uint64_t moved_ns) noexcept {
-    if (state.debt <= plan.undelayed) {
+    if (!SomebodyWaits(plan, state)) {
       return Bucket::GiveBack(plan, state, now, mark, charged, moved_ns);
     }
     // A charge that reaches as far as the state does waits itself. So somebody has waited ever
     // since it was made, all that was given back since came from behind it, and nothing has moved
-    // it. (A debt that was cut off by a change of quota says nothing about who is last.)
-    const bool is_last =
-        Bucket::Load(plan, mark, now).debt == state.debt && state.debt < plan.debt_max;
+    // it.
+    const bool is_last = Bucket::Load(plan, mark, now).debt == state.debt;
     return is_last ? Bucket::GiveBack(plan, state, now, mark, charged, 0) : Refund{};
   }
 };

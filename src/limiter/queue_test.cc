@@ -176,6 +176,45 @@ TEST(QueueGiveBack, AfterADetourOfOthersIsNotTakenForTheLast) {
   EXPECT_EQ(StartOf(bench.limiter.Check("key")), 300);
 }
 
+TEST(QueueGiveBack, WhileNobodyWaitsTakesNothingThatHasBeenServedMeanwhile) {
+  Bench bench("10/s burst 8 queue after 4");
+  Receipt first;
+  Receipt second;
+  ASSERT_EQ(StartOf(bench.Take(first)), 0);
+  ASSERT_EQ(StartOf(bench.Take(second)), 0);
+  ASSERT_EQ(bench.limiter.GiveBack(first), 1U) << "which moves the second forward";
+  bench.clock.Advance(milliseconds(100));
+  ASSERT_EQ(bench.limiter.Check("key", 0).reset_after, Duration::zero()) << "served";
+  ASSERT_TRUE(bench.limiter.Check("key").allowed());
+  EXPECT_EQ(bench.limiter.GiveBack(second), 0U) << "its mark is from before it was moved";
+  EXPECT_EQ(bench.limiter.Check("key", 0).reset_after, milliseconds(100));
+}
+
+TEST(QueueGiveBack, OfPlacesThatAChangeCutOffMovesNobody) {
+  for (const Duration later : {Duration::zero(), Duration(milliseconds(500))}) {
+    for (const bool again : {false, true}) {
+      Bench bench("10/s burst 100 queue");
+      std::vector<Receipt> receipts(100);
+      for (Receipt& receipt : receipts) {
+        ASSERT_TRUE(bench.Take(receipt).allowed());
+      }
+      // More wait than the new queue remembers, so that the ends of many have become the same.
+      ASSERT_TRUE(bench.limiter.Update(*Quota::Parse("10/s burst 20 queue")).ok());
+      if (again) {
+        ASSERT_TRUE(bench.limiter.Update(*Quota::Parse("10/s burst 30 queue")).ok());
+      }
+      bench.clock.Advance(later);
+      const Duration reset = bench.limiter.Check("key", 0).reset_after;
+      for (const size_t place : {size_t{45}, size_t{70}, size_t{99}}) {
+        EXPECT_EQ(bench.limiter.GiveBack(receipts[place]), 0U) << place;
+      }
+      EXPECT_EQ(bench.limiter.Check("key", 0).reset_after, reset);
+      bench.clock.Advance(reset - milliseconds(50));
+      EXPECT_EQ(bench.limiter.GiveBack(receipts[50]), 0U) << "not even half of a place is owed";
+    }
+  }
+}
+
 TEST(QueueCheckAll, StartsWithTheLatestAndChargesAllOrNone) {
   ManualClock clock(Noon());
   auto store = *MemoryStore::Create(SmallStore(clock));

@@ -16,6 +16,14 @@ struct Afterwards {
   using Now = typename Algo::Now;
   using Place = typename Cold::Place;
 
+  // Whether a place in a queue cannot be told from others since the quota has changed.
+  static bool IsLostInQueue(const Plan& plan, const State& state, unsigned generation) noexcept {
+    if constexpr (Delays<Algo>) {
+      return generation != plan.generation && Algo::SomebodyWaits(plan, state);
+    }
+    return false;
+  }
+
   // What is owed is reckoned as of the latest stamp that a charge of this key can have had by the
   // time its state was read: a charge that came after the refilling of this one was not held back
   // by it, and must not be moved forward.
@@ -64,7 +72,10 @@ struct Afterwards {
       const uint64_t counted = table.RefundsOf(hash).load(std::memory_order_acquire);
       const uint64_t moved_ns =
           Algo::kUsesWindows || WEIR_MUTANT(kRefundUncounted) ? 0 : counted - own_ns - paid.refunds;
-      algorithm::Refund refund = Algo::GiveBack(plan, state, now, mark, paid.charged, moved_ns);
+      algorithm::Refund refund;
+      if (!IsLostInQueue(plan, state, generation)) {
+        refund = Algo::GiveBack(plan, state, now, mark, paid.charged, moved_ns);
+      }
       if (!refund.changed) {
         if (Layout::StillCurrent(place.snapshot)) {
           return {};
