@@ -74,16 +74,17 @@ inline constexpr WallTime kNever = WallTime(Duration(std::numeric_limits<int64_t
 // One quota of a rule.
 struct RuleQuota {
   Quota quota;
-  std::string text;       // quota.ToString()
-  uint64_t window_s = 0;  // rounded up; a month counts 30 days, a year 365; 0 for concurrency
-  std::string bound;      // the most that any window sees, and by how much a count may be off
+  std::string text;        // quota.ToString()
+  uint64_t window_s = 0;   // rounded up; a month counts 30 days, a year 365; 0 for concurrency
+  std::string bound = {};  // the most that any window sees, and by how much a count may be off
 };
 
 // The quotas of a rule for one tier; the first variant is for every tier without one of its own.
 struct RuleVariant {
   std::string tier;
   bool unlimited = false;
-  std::vector<RuleQuota> quotas;
+  bool is_override = false;  // for keys that an override names; these come last
+  std::vector<RuleQuota> quotas = {};
 };
 
 // What there is to know of a rule, but for how it matches.

@@ -50,6 +50,7 @@ struct RuleRequest {
   ChargeMode mode = ChargeMode::kAdmit;
   std::optional<Timestamp> now = std::nullopt;  // none: the clock is read
   std::optional<WallTime> wall = std::nullopt;  // for what expires; none: the clock is read
+  bool keep_receipts = false;                   // so that GiveBack can be called
 };
 
 // One quota that a request met.
@@ -100,7 +101,10 @@ class RuleReply {
   union {
     RulePart parts_[kMaxCharges];
   };
-  std::array<Receipt, kMaxCharges> receipts_;
+  union {
+    Receipt receipts_[kMaxCharges];
+  };
+  bool has_receipts_ = false;
   std::array<char, kKeyBytes> keys_;
 };
 
@@ -203,8 +207,10 @@ class RuleLimiter {
 
    private:
     friend class RuleLimiter;
-    explicit Pin(RuleLimiter* owner) noexcept : owner_(owner) {}
+    Pin(RuleLimiter* owner, const void* outer) noexcept : owner_(owner), outer_(outer) {}
+
     RuleLimiter* owner_;
+    const void* outer_;  // what this thread held before
   };
 
   static Result<std::unique_ptr<RuleLimiter>> Create(std::shared_ptr<const RuleSet> rules,
@@ -224,10 +230,10 @@ class RuleLimiter {
   void Check(const Pin& pin, const RuleRequest& request, RuleReply& reply) noexcept;
   // In short, with a pin of its own.
   RuleVerdict Check(std::span<const Attribute> attributes, Cost cost = 1) noexcept;
-  // Gives back what `reply` was charged, once; the same pin must still be held. Returns the units
-  // given back to the quota that got the most.
-  uint32_t GiveBack(const Pin& pin, RuleReply& reply,
-                    std::optional<Timestamp> now = std::nullopt) noexcept;
+  // Gives back what `reply` was charged, once, as far as it is still owed (Limiter::GiveBack). The
+  // request must have asked for receipts; no pin is needed. Returns the units given back to the
+  // quota that got the most.
+  uint32_t GiveBack(RuleReply& reply, std::optional<Timestamp> now = std::nullopt) noexcept;
 
   // Every rule: matched or why not, key, quotas, what is left. Consumes nothing.
   [[nodiscard]] Explanation Explain(std::span<const Attribute> attributes, Cost cost = 1);
@@ -241,6 +247,7 @@ class RuleLimiter {
   [[nodiscard]] std::vector<TopKey> TopKeys(std::string_view rule, size_t most) const;
 
   struct State;  // internal
+  [[nodiscard]] State& state() noexcept { return *state_; }
 
  private:
   explicit RuleLimiter(std::unique_ptr<State> state);

@@ -1,0 +1,71 @@
+// The attributes that a rule set asks for, numbered, so that a request is looked up once.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir::rules {
+
+inline constexpr size_t kMaxSetAttributes = 256;
+
+class AttributeTable {
+ public:
+  static constexpr uint16_t kNone = ~uint16_t{0};
+
+  // The number of a name, given now if it has none yet; nullopt if there are too many.
+  std::optional<uint16_t> Intern(std::string_view name) {
+    if (const uint16_t known = Find(name); known != kNone) {
+      return known;
+    }
+    if (names_.size() == kMaxSetAttributes) {
+      return std::nullopt;
+    }
+    size_t at = Home(name);
+    while (slots_[at] != kNone) {
+      at = (at + 1) % kSlots;
+    }
+    slots_[at] = static_cast<uint16_t>(names_.size());
+    names_.emplace_back(name);
+    return slots_[at];
+  }
+
+  [[nodiscard]] uint16_t Find(std::string_view name) const noexcept {
+    for (size_t at = Home(name); slots_[at] != kNone; at = (at + 1) % kSlots) {
+      if (names_[slots_[at]] == name) {
+        return slots_[at];
+      }
+    }
+    return kNone;
+  }
+
+  [[nodiscard]] size_t size() const noexcept { return names_.size(); }
+  [[nodiscard]] const std::string& name(uint16_t index) const { return names_[index]; }
+
+ private:
+  static constexpr size_t kSlots = 4 * kMaxSetAttributes;
+
+  // Names are the operator's, so nobody outside can make them collide.
+  [[nodiscard]] static size_t Home(std::string_view name) noexcept {
+    if (name.empty()) {
+      return 0;
+    }
+    const auto byte = [name](size_t i) { return static_cast<unsigned char>(name[i]); };
+    const size_t size = name.size();
+    return (size * 7 + byte(0) * 31U + byte(size - 1) * 131U + byte(size / 2) * 17U) % kSlots;
+  }
+
+  std::vector<std::string> names_;
+  std::array<uint16_t, kSlots> slots_ = Empty();
+
+  static constexpr std::array<uint16_t, kSlots> Empty() {
+    std::array<uint16_t, kSlots> slots{};
+    slots.fill(kNone);
+    return slots;
+  }
+};
+
+}  // namespace weir::rules

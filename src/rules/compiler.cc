@@ -1,0 +1,327 @@
+#include "rules/compiler.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/key_hash.h"
+#include "base/spelling.h"
+
+namespace weir::rules {
+
+namespace {
+
+// An alternative with what orders it.
+struct Ordered {
+  uint32_t rule = 0;
+  const PathPattern* pattern = nullptr;
+  int32_t priority = 0;
+  std::string specificity;
+  size_t conditions = 0;
+};
+
+class Compiler {
+ public:
+  Compiler(SetModel model, uint64_t version, Issues& issues)
+      : set_(std::make_unique<CompiledSet>()), issues_(issues) {
+    set_->model = std::move(model);
+    set_->version = version;
+  }
+
+  std::unique_ptr<const CompiledSet> Run() {
+    AttachOverrides();
+    set_->rules.resize(set_->model.rules.size());
+    for (uint32_t i = 0; i < set_->rules.size(); ++i) {
+      CompileRule(i);
+    }
+    if (!set_->regexes.Compile()) {
+      issues_.Error({},
+                    "all regular expressions of one attribute together are too large for RE2; "
+                    "use fewer or shorter ones");
+    }
+    if (!set_->block.Compile(set_->model.block, set_->attributes) ||
+        !set_->allow.Compile(set_->model.allow, set_->attributes)) {
+      TooManyAttributes({});
+    }
+    FindSpecial();
+    CountCharges();
+    if (issues_.errors() != 0) {
+      return nullptr;
+    }
+    OrderAlternatives();
+    for (uint32_t rank = 0; rank < set_->alternatives.size(); ++rank) {
+      Place(rank);
+    }
+    set_->paths.Finish();
+    set_->anchors.Finish();
+    set_->has_deadlines =
+        set_->has_deadlines || set_->block.has_deadlines() || set_->allow.has_deadlines();
+    return std::move(set_);
+  }
+
+ private:
+  void TooManyAttributes(Mark mark) {
+    issues_.Error(mark, "more than " + std::to_string(kMaxSetAttributes) +
+                            " different attributes in all rules; expected fewer");
+  }
+
+  uint16_t Intern(std::string_view name, Mark mark) {
+    const auto number = set_->attributes.Intern(name);
+    if (!number) {
+      TooManyAttributes(mark);
+    }
+    return number.value_or(0);
+  }
+
+  // An override is one more variant of its rule; those with equal quotas share one.
+  void AttachOverrides() {
+    for (const OverrideModel& made : set_->model.overrides) {
+      auto& rules = set_->model.rules;
+      const auto rule = std::find_if(rules.begin(), rules.end(),
+                                     [&](const RuleModel& r) { return r.view.name == made.rule; });
+      auto& variants = rule->view.variants;
+      const auto same = [&](const RuleVariant& variant) {
+        return variant.is_override && variant.tier == OverrideName(made.variant);
+      };
+      auto found = std::find_if(variants.begin(), variants.end(), same);
+      if (found == variants.end()) {
+        found = variants.insert(variants.end(), made.variant);
+        found->tier = OverrideName(made.variant);
+      }
+      const auto index = static_cast<uint32_t>(found - variants.begin());
+      if (!overrides_[made.rule].emplace(made.key, CompiledOverride{index, made.expires}).second) {
+        issues_.SetRule(made.rule);
+        issues_.Error(made.mark, "an override: the key " + base::Quoted(made.key) +
+                                     " has one already; expected one for each key");
+        issues_.SetRule("");
+      }
+      set_->has_deadlines = set_->has_deadlines || made.expires != kNever;
+    }
+    for (RuleModel& rule : set_->model.rules) {
+      set_->views.push_back(rule.view);
+    }
+  }
+
+  static std::string OverrideName(const RuleVariant& variant) {
+    std::string name = variant.unlimited ? "unlimited" : "";
+    for (const RuleQuota& quota : variant.quotas) {
+      name += (name.empty() ? "" : ", ") + quota.text;
+    }
+    return name;
+  }
+
+  void CompileRule(uint32_t index) {
+    const RuleModel& model = set_->model.rules[index];
+    CompiledRule& rule = set_->rules[index];
+    issues_.SetFile(model.view.file);
+    issues_.SetRule(model.view.name);
+    rule.model = &model;
+    rule.view = &set_->views[index];
+    for (const Condition& condition : model.when) {
+      CompileCondition(condition, model.mark, rule);
+    }
+    if (!model.paths.empty()) {
+      Intern("path", model.mark);
+    }
+    for (const KeyPart& part : model.per) {
+      auto& sources = rule.per.emplace_back();
+      for (const std::string& name : part.any) {
+        sources.push_back(SourceFor(name, model.mark));
+      }
+    }
+    rule.by = model.by.empty() ? AttributeTable::kNone : Intern(model.by, model.mark);
+    rule.cost_attribute = model.cost.attribute.empty() ? AttributeTable::kNone
+                                                       : Intern(model.cost.attribute, model.mark);
+    rule.canary_seed = base::HashKeySeeded(model.view.name, 0);
+    rule.group = GroupOf(*rule.view, model.mark);
+    for (const RuleVariant& variant : rule.view->variants) {
+      rule.first_slot.push_back(set_->slot_count);
+      set_->slot_count += static_cast<uint32_t>(variant.quotas.size());
+    }
+    if (const auto found = overrides_.find(model.view.name); found != overrides_.end()) {
+      for (auto& [key, made] : found->second) {
+        rule.overrides.emplace(key, made);
+      }
+    }
+    set_->has_deadlines = set_->has_deadlines || rule.view->expires != kNever;
+    issues_.SetRule("");
+  }
+
+  void CompileCondition(const Condition& condition, Mark mark, CompiledRule& rule) {
+    CompiledCondition compiled{.attribute = Intern(condition.attribute, mark), .any = {}};
+    for (const Matcher& matcher : condition.any) {
+      uint16_t regex = 0;
+      if (matcher.kind == MatcherKind::kRegex) {
+        const auto number = set_->regexes.Add(compiled.attribute, matcher.text);
+        if (!number) {
+          issues_.Error(mark, "more than " + std::to_string(kMaxRegexes) +
+                                  " regular expressions (and globs that need one) in all rules");
+        }
+        regex = number.value_or(0);
+      }
+      compiled.any.push_back({&matcher, regex});
+    }
+    rule.when.push_back(std::move(compiled));
+  }
+
+  KeySource SourceFor(const std::string& name, Mark mark) {
+    using Kind = KeySource::Kind;
+    if (name.starts_with("path:")) {
+      return {Kind::kParameter, AttributeTable::kNone, name.substr(5)};
+    }
+    if (name == "route") {
+      Intern("path", mark);  // what stands in for a route that nobody named
+    }
+    const Kind kind = name == "ip" ? Kind::kAddress : name == "route" ? Kind::kRoute : Kind::kText;
+    return {kind, Intern(name, mark), name};
+  }
+
+  // Shadow rules compete among themselves: one that took a real rule's place would change who is
+  // limited. The default rule has a group of its own.
+  uint8_t GroupOf(const RuleView& view, Mark mark) {
+    const std::string name = view.is_default ? "default" : view.group;
+    const auto [found, is_new] =
+        groups_.emplace(std::tuple(name, view.shadow, view.is_default), set_->group_names.size());
+    if (is_new) {
+      set_->group_names.push_back(name);
+      charges_.push_back(0);
+      if (found->second < kMaxGroups && view.shadow) {
+        set_->shadow_groups |= uint64_t{1} << found->second;
+      }
+      if (found->second == kMaxGroups) {
+        issues_.Error(mark, "more than " + std::to_string(kMaxGroups) +
+                                " groups; a request could meet more quotas than it may; give rules "
+                                "that stand for one another the same group");
+      }
+    }
+    if (!view.disabled) {
+      for (const RuleVariant& variant : view.variants) {
+        charges_[found->second] = std::max(charges_[found->second], variant.quotas.size());
+      }
+    }
+    return static_cast<uint8_t>(found->second);
+  }
+
+  void CountCharges() {
+    size_t most = 0;
+    for (const size_t charges : charges_) {
+      most += charges;
+    }
+    if (most > kMaxCharges && charges_.size() <= kMaxGroups) {
+      issues_.SetRule("");
+      issues_.Error({}, "one request could meet " + std::to_string(most) +
+                            " quotas (of each group the rule with the most); the most is " +
+                            std::to_string(kMaxCharges));
+    }
+  }
+
+  void FindSpecial() {
+    set_->special = {.ip = set_->attributes.Find("ip"),
+                     .host = set_->attributes.Find("host"),
+                     .path = set_->attributes.Find("path"),
+                     .route = set_->attributes.Find("route")};
+  }
+
+  // Priority, then how much the path says, then the number of conditions, then the file's order.
+  void OrderAlternatives() {
+    std::vector<Ordered> all;
+    for (uint32_t i = 0; i < set_->rules.size(); ++i) {
+      const RuleModel& model = set_->model.rules[i];
+      if (model.view.disabled) {
+        continue;
+      }
+      const bool by_path_text =
+          std::any_of(model.when.begin(), model.when.end(),
+                      [](const Condition& condition) { return condition.attribute == "path"; });
+      Ordered ordered{.rule = i,
+                      .pattern = nullptr,
+                      .priority = model.view.priority,
+                      .specificity = by_path_text ? "1" : "0",
+                      .conditions = model.when.size() + (model.paths.empty() ? 0 : 1)};
+      if (model.paths.empty()) {
+        all.push_back(ordered);
+      }
+      for (const PathPattern& pattern : model.paths) {
+        ordered.pattern = &pattern;
+        ordered.specificity = pattern.Specificity();
+        all.push_back(ordered);
+      }
+    }
+    std::stable_sort(all.begin(), all.end(), [](const Ordered& a, const Ordered& b) {
+      return std::tie(b.priority, b.specificity, b.conditions) <
+             std::tie(a.priority, a.specificity, a.conditions);
+    });
+    for (const Ordered& ordered : all) {
+      set_->alternatives.push_back(
+          {ordered.rule, set_->rules[ordered.rule].group, ordered.pattern});
+    }
+  }
+
+  // Puts an alternative where requests that it may match will find it.
+  void Place(uint32_t rank) {
+    const Alternative& alternative = set_->alternatives[rank];
+    const CompiledRule& rule = set_->rules[alternative.rule];
+    if (rule.view->is_default) {
+      set_->default_rank = rank;
+      return;
+    }
+    if (alternative.pattern != nullptr) {
+      set_->paths.Add(*alternative.pattern, rank, alternative.group);
+      return;
+    }
+    const CompiledCondition* best = nullptr;
+    int best_worth = 0;
+    for (const CompiledCondition& condition : rule.when) {
+      const int worth = WorthOf(condition);
+      if (worth > best_worth) {
+        best = &condition;
+        best_worth = worth;
+      }
+    }
+    if (best == nullptr) {
+      set_->unanchored.push_back(rank);
+      return;
+    }
+    for (const CompiledMatcher& matcher : best->any) {
+      set_->anchors.Add(best->attribute, *matcher.source, rank);
+    }
+  }
+
+  // How few requests a condition lets through, at a guess; 0: it cannot be looked up.
+  [[nodiscard]] int WorthOf(const CompiledCondition& condition) const {
+    int worth = 10;
+    for (const CompiledMatcher& matcher : condition.any) {
+      if (!AnchorIndex::Fits(*matcher.source)) {
+        return 0;
+      }
+      switch (matcher.source->kind) {
+        case MatcherKind::kExact:
+          break;
+        case MatcherKind::kPresent:
+          worth = std::min(worth, 1);
+          break;
+        default:
+          worth = std::min(worth, 5);
+      }
+    }
+    // Everybody has one of a few methods.
+    return set_->attributes.name(condition.attribute) == "method" ? std::min(worth, 2) : worth;
+  }
+
+  std::unique_ptr<CompiledSet> set_;
+  Issues& issues_;
+  std::map<std::string, std::map<std::string, CompiledOverride>> overrides_;
+  std::map<std::tuple<std::string, bool, bool>, size_t> groups_;
+  std::vector<size_t> charges_;  // by group: the most that one of its rules makes
+};
+
+}  // namespace
+
+std::unique_ptr<const CompiledSet> Compile(SetModel model, uint64_t version, Issues& issues) {
+  return Compiler(std::move(model), version, issues).Run();
+}
+
+}  // namespace weir::rules
