@@ -70,7 +70,7 @@ def check_built(root, paths):
             continue
         near = [build_files.get(parent, "") for parent in path.parents if parent != Path(".")]
         if is_public:
-            near.append(build_files.get(Path("src"), ""))
+            near += [body for folder, body in build_files.items() if folder.parts[0:1] == ("src",)]
         name = re.escape(path.name)
         stem = re.escape(path.stem)
         # weir_test(NAME x_test) builds x_test.cc; some folders list bare names.
