@@ -54,6 +54,9 @@ int main(int argc, char** argv) {
   int status = weir::app::kSuccess;
   CLI::App app("weir: a rate limiter", "weir");
   app.set_version_flag("--version", std::string(weir::kVersion));
+#ifdef WEIR_HAS_SERVER
+  weir::app::RegisterServe(app, status);
+#endif
   weir::app::RegisterSimulate(app, status);
   try {
     app.parse(argc, argv);

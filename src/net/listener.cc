@@ -1,5 +1,6 @@
 #include "net/listener.h"
 
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -93,9 +94,26 @@ Listener::Listener(Loop& loop, int descriptor, std::unique_ptr<SessionFactory> f
   acceptor_.native_non_blocking(true, ignored);
 }
 
+// Closing a listening socket resets whoever is connected but not accepted. So first the kernel is
+// told to drop all that would begin a connection (who tries again finds nobody), then the queue is
+// emptied.
 void Listener::Close() {
-  error_code ignored;
-  acceptor_.close(ignored);
+  sock_filter drop_all[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
+  const sock_fprog program{.len = 1, .filter = drop_all};
+  // A unix socket, or a kernel that forbids it, does without.
+  (void)::setsockopt(acceptor_.native_handle(), SOL_SOCKET, SO_ATTACH_FILTER, &program,
+                     sizeof program);
+  error_code error;
+  acceptor_.cancel(error);
+  acceptor_.non_blocking(true, error);
+  for (error.clear(); !error;) {
+    Socket socket(loop_.context().get_executor());
+    acceptor_.accept(socket, peer_, error);
+    if (!error) {
+      Open(std::move(socket));
+    }
+  }
+  acceptor_.close(error);
   pause_.cancel();
 }
 
@@ -121,22 +139,25 @@ void Listener::OnAccept(const error_code& error, Socket socket) {
     return;
   }
   if (!error) {
-    if (loop_.connection_count() >= limits_.connections_max) {
-      loop_.counters().refused.fetch_add(1, std::memory_order_relaxed);
-      // The socket closes here: whoever connects sees at once that there is no room.
-    } else {
-      // A peer that has gone already makes these fail; its connection then ends at the first read.
-      error_code ignored;
-      socket.non_blocking(true, ignored);
-      if (peer_.protocol().family() != AF_UNIX) {
-        socket.set_option(boost::asio::ip::tcp::no_delay(true), ignored);
-        socket.set_option(boost::asio::socket_base::keep_alive(true), ignored);
-      }
-      loop_.counters().accepted.fetch_add(1, std::memory_order_relaxed);
-      Connection::Open(loop_, std::move(socket), factory_->Open(PeerOf(peer_)), limits_.connection);
-    }
+    Open(std::move(socket));
   }
   Accept();
+}
+
+void Listener::Open(Socket socket) {
+  if (loop_.connection_count() >= limits_.connections_max) {
+    loop_.counters().refused.fetch_add(1, std::memory_order_relaxed);
+    return;  // the socket closes: whoever connects sees at once that there is no room
+  }
+  // A peer that has gone already makes these fail; its connection then ends at the first read.
+  error_code ignored;
+  socket.non_blocking(true, ignored);
+  if (peer_.protocol().family() != AF_UNIX) {
+    socket.set_option(boost::asio::ip::tcp::no_delay(true), ignored);
+    socket.set_option(boost::asio::socket_base::keep_alive(true), ignored);
+  }
+  loop_.counters().accepted.fetch_add(1, std::memory_order_relaxed);
+  Connection::Open(loop_, std::move(socket), factory_->Open(PeerOf(peer_)), limits_.connection);
 }
 
 }  // namespace weir::net

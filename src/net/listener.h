@@ -39,11 +39,13 @@ class Listener {
 
   // On the loop.
   void Start() { Accept(); }
+  // Takes those who have connected already, and no more.
   void Close();
 
  private:
   void Accept();
   void OnAccept(const boost::system::error_code& error, Socket socket);
+  void Open(Socket socket);
 
   Loop& loop_;
   Acceptor acceptor_;

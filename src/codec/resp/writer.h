@@ -21,6 +21,7 @@ class Writer {
   Writer(base::ByteBuffer& out, Protocol protocol) noexcept : out_(out), protocol_(protocol) {}
 
   [[nodiscard]] Protocol protocol() const noexcept { return protocol_; }
+  void set_protocol(Protocol protocol) noexcept { protocol_ = protocol; }
 
   // One line each. A CR, LF or NUL in the text is written as a space: it would end the reply early.
   void Simple(std::string_view text) { Line('+', text); }

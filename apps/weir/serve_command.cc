@@ -1,0 +1,251 @@
+// weir serve: flags, environment and file to a configuration; then the server, until a signal.
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "apps/weir/commands.h"
+#include "server/config.h"
+#include "server/run.h"
+
+namespace weir::app {
+
+namespace {
+
+using server::ServerConfig;
+
+constexpr const char* kAbout =
+    "Answers over HTTP and the Redis protocol whether a request may pass.\n\n"
+    "  weir serve --rules rules.yaml\n"
+    "  curl -i localhost:8080/v1/check -d '{\"attributes\": {\"ip\": \"192.0.2.1\"}}'\n"
+    "  redis-cli -p 6380 CL.THROTTLE user123 15 30 60 1\n\n"
+    "Each option can also be a line of a file (--config weir.toml: rules = \"rules.yaml\") or a\n"
+    "variable of the environment (WEIR_RULES). A flag wins over the environment, and that over\n"
+    "the file. Changed rule files are taken without a restart; SIGHUP looks at once, SIGTERM ends\n"
+    "after what is under way has been answered.";
+
+struct Options {
+  ServerConfig config;
+  std::string resp_password_file;
+  std::string admin_token_file;
+  std::string fleet_secret_file;
+  bool print_config = false;
+};
+
+// A secret is a file's first line, so that it is on no command line and in no environment.
+std::string ReadSecret(const std::string& option, const std::string& path) {
+  if (path.empty()) {
+    return {};
+  }
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line) || line.empty()) {
+    throw CLI::ValidationError("--" + option, path + ": no secret in its first line");
+  }
+  return line;
+}
+
+// "off" turns a front off.
+void WithoutOff(std::vector<std::string>& addresses) {
+  std::erase_if(addresses, [](const std::string& address) { return address == "off"; });
+}
+
+void AddListeners(CLI::App& command, ServerConfig& config) {
+  command.add_option("--http", config.http, "HTTP: addresses, or off")
+      ->delimiter(',')
+      ->envname("WEIR_HTTP")
+      ->capture_default_str()
+      ->group("Where");
+  command.add_option("--resp", config.resp, "Redis protocol: addresses, or off")
+      ->delimiter(',')
+      ->envname("WEIR_RESP")
+      ->capture_default_str()
+      ->group("Where");
+  command
+      .add_option("--admin", config.admin,
+                  "metrics, explain, top keys, reload: addresses, or off. Others than this machine "
+                  "need --admin-token-file")
+      ->delimiter(',')
+      ->envname("WEIR_ADMIN")
+      ->capture_default_str()
+      ->group("Where");
+  command
+      .add_option("--trusted-proxy", config.trusted_proxies,
+                  "prefixes whose X-Forwarded-For, X-Real-IP and Forwarded are believed")
+      ->delimiter(',')
+      ->envname("WEIR_TRUSTED_PROXY")
+      ->group("Where");
+  command
+      .add_option("--client-from", config.client_from,
+                  "the one header that those proxies set: x-forwarded-for, forwarded, x-real-ip, "
+                  "or peer")
+      ->envname("WEIR_CLIENT_FROM")
+      ->capture_default_str()
+      ->group("Where");
+  command
+      .add_flag("--proxy-protocol", config.proxy_protocol,
+                "every HTTP connection begins with the PROXY protocol")
+      ->envname("WEIR_PROXY_PROTOCOL")
+      ->group("Where");
+}
+
+void AddSecrets(CLI::App& command, Options& options) {
+  command
+      .add_option("--resp-password-file", options.resp_password_file,
+                  "what clients of the Redis protocol must AUTH with")
+      ->envname("WEIR_RESP_PASSWORD_FILE")
+      ->group("Secrets (the first line of a file)");
+  command
+      .add_option("--admin-token-file", options.admin_token_file,
+                  "what the admin endpoints want as Authorization: Bearer")
+      ->envname("WEIR_ADMIN_TOKEN_FILE")
+      ->group("Secrets (the first line of a file)");
+  command
+      .add_option("--fleet-secret-file", options.fleet_secret_file,
+                  "shifts windows and canaries alike on every node of a fleet")
+      ->envname("WEIR_FLEET_SECRET_FILE")
+      ->group("Secrets (the first line of a file)");
+}
+
+void AddLimits(CLI::App& command, ServerConfig& config) {
+  command.add_option("--memory", config.memory_bytes, "for all that is counted")
+      ->envname("WEIR_MEMORY")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("256MiB")
+      ->group("How much");
+  command.add_option("--threads", config.threads, "loops; 0: one a processor")
+      ->envname("WEIR_THREADS")
+      ->check(CLI::Range(0, 256))
+      ->capture_default_str()
+      ->group("How much");
+  command.add_flag("--pin-threads", config.pin_threads, "each loop on a processor of its own")
+      ->envname("WEIR_PIN_THREADS")
+      ->group("How much");
+  command.add_option("--connections-max", config.connections_max, "in all")
+      ->envname("WEIR_CONNECTIONS_MAX")
+      ->check(CLI::Range(1U, 1'000'000U))
+      ->capture_default_str()
+      ->group("How much");
+  command.add_option("--idle-seconds", config.idle_s, "between requests; 0: for ever")
+      ->envname("WEIR_IDLE_SECONDS")
+      ->check(CLI::Range(0U, 86'400U))
+      ->capture_default_str()
+      ->group("How much");
+  command.add_option("--message-seconds", config.message_s, "for all of a request to come in")
+      ->envname("WEIR_MESSAGE_SECONDS")
+      ->check(CLI::Range(1U, 3600U))
+      ->capture_default_str()
+      ->group("How much");
+  command.add_option("--drain-seconds", config.drain_s, "to end after SIGTERM")
+      ->envname("WEIR_DRAIN_SECONDS")
+      ->check(CLI::Range(0U, 3600U))
+      ->capture_default_str()
+      ->group("How much");
+  command.add_option("--top-keys", config.top_keys, "to keep track of for each rule; 0: none")
+      ->envname("WEIR_TOP_KEYS")
+      ->check(CLI::Range(0U, 10'000U))
+      ->capture_default_str()
+      ->group("How much");
+}
+
+void AddAnswers(CLI::App& command, ServerConfig& config) {
+  command
+      .add_option("--headers", config.headers,
+                  "families of headers: x-ratelimit, ietf, ietf-07, ietf-03, polli, weir, "
+                  "retry-after, or none")
+      ->delimiter(',')
+      ->envname("WEIR_HEADERS")
+      ->capture_default_str()
+      ->group("Answers");
+  command
+      .add_flag("--reset-as-delta", config.reset_as_delta,
+                "X-RateLimit-Reset in seconds from now instead of Unix time")
+      ->envname("WEIR_RESET_AS_DELTA")
+      ->group("Answers");
+  command
+      .add_option("--attribute", config.attributes,
+                  "what /v1/auth takes from header fields, NAME=header:FIELD")
+      ->delimiter(',')
+      ->envname("WEIR_ATTRIBUTE")
+      ->capture_default_str()
+      ->group("Answers");
+  command.add_option("--ipv6-prefix", config.ipv6_prefix, "bits of an IPv6 address that count")
+      ->envname("WEIR_IPV6_PREFIX")
+      ->check(CLI::Range(1U, 128U))
+      ->capture_default_str()
+      ->group("Answers");
+}
+
+void AddLogging(CLI::App& command, ServerConfig& config) {
+  static const std::map<std::string, server::LogLevel> kLevels = {
+      {"debug", server::LogLevel::kDebug},
+      {"info", server::LogLevel::kInfo},
+      {"warning", server::LogLevel::kWarning},
+      {"error", server::LogLevel::kError}};
+  static const std::map<std::string, server::LogFormat> kFormats = {
+      {"text", server::LogFormat::kText}, {"json", server::LogFormat::kJson}};
+  command.add_option("--log-level", config.log_level, "debug, info, warning or error")
+      ->envname("WEIR_LOG_LEVEL")
+      ->transform(CLI::CheckedTransformer(kLevels))
+      ->default_str("info")
+      ->group("Log");
+  command.add_option("--log-format", config.log_format, "text or json")
+      ->envname("WEIR_LOG_FORMAT")
+      ->transform(CLI::CheckedTransformer(kFormats))
+      ->default_str("text")
+      ->group("Log");
+}
+
+void Serve(CLI::App& command, Options& options, int& status) {
+  ServerConfig& config = options.config;
+  if (options.print_config) {
+    // Secrets are in files, so what is printed has none in it.
+    std::cout << command.config_to_str(true, true);
+    return;
+  }
+  config.resp_password = ReadSecret("resp-password-file", options.resp_password_file);
+  config.admin_token = ReadSecret("admin-token-file", options.admin_token_file);
+  config.fleet_secret = ReadSecret("fleet-secret-file", options.fleet_secret_file);
+  for (std::vector<std::string>* const addresses : {&config.http, &config.resp, &config.admin}) {
+    WithoutOff(*addresses);
+  }
+  status = server::RunUntilSignal(config) ? kSuccess : kFailure;
+}
+
+}  // namespace
+
+void RegisterServe(CLI::App& app, int& status) {
+  CLI::App* const command = app.add_subcommand("serve", kAbout);
+  auto options = std::make_shared<Options>();
+  ServerConfig& config = options->config;
+  command->set_config("--config", "", "a file with these options, as TOML")->envname("WEIR_CONFIG");
+  command->add_option("--rules", config.rules, "rule files; weir rules check looks at them first")
+      ->delimiter(',')
+      ->envname("WEIR_RULES")
+      ->check(CLI::ExistingFile);
+  command
+      ->add_option("--state-dir", config.state_dir,
+                   "where the last good rules are kept, for a start with bad ones")
+      ->envname("WEIR_STATE_DIR")
+      ->check(CLI::ExistingDirectory);
+  AddListeners(*command, config);
+  AddSecrets(*command, *options);
+  AddLimits(*command, config);
+  AddAnswers(*command, config);
+  AddLogging(*command, config);
+  command
+      ->add_option("--test-clock", config.test_clock,
+                   "for tests: 8 bytes of a file, a little-endian int64, nanoseconds since 1970, "
+                   "replace every clock of the decisions")
+      ->envname("WEIR_TEST_CLOCK")
+      ->group("Tests");
+  command->add_flag("--print-config", options->print_config, "print what is in effect, and go")
+      ->configurable(false);
+  command->callback([command, options, &status] { Serve(*command, *options, status); });
+}
+
+}  // namespace weir::app

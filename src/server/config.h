@@ -1,0 +1,60 @@
+// What the server is told: by flags, environment and file (apps/weir/serve_command.cc), in one
+// struct.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weir/result.h"
+
+#include "server/log.h"
+
+namespace weir::server {
+
+struct ServerConfig {
+  // Where to listen; none: that front is off.
+  std::vector<std::string> http = {"127.0.0.1:8080"};
+  std::vector<std::string> resp = {"127.0.0.1:6380"};
+  std::vector<std::string> admin = {"127.0.0.1:8081"};
+
+  std::vector<std::string> rules;  // files
+  std::string state_dir;           // for the last good rules; empty: not kept
+
+  size_t memory_bytes = size_t{256} << 20;
+  unsigned threads = 0;  // 0: one a processor
+  bool pin_threads = false;
+
+  std::string resp_password;
+  std::string admin_token;
+
+  std::vector<std::string> trusted_proxies;     // prefixes whose forwarding headers are believed
+  std::string client_from = "x-forwarded-for";  // the header that they set
+  bool proxy_protocol = false;                  // every connection begins with it
+  unsigned ipv6_prefix = 64;
+
+  // What /v1/auth takes from header fields.
+  std::vector<std::string> attributes = {"api_key=header:x-api-key", "user=header:x-user-id",
+                                         "tier=header:x-tier"};
+  // Families of headers; docs/reference/http.md.
+  std::vector<std::string> headers = {"x-ratelimit", "ietf", "weir", "retry-after"};
+  bool reset_as_delta = false;
+
+  unsigned connections_max = 10'000;
+  unsigned idle_s = 300;
+  unsigned message_s = 10;
+  unsigned drain_s = 10;
+  unsigned top_keys = 50;  // kept track of for each rule; 0: none
+
+  std::string fleet_secret;  // the same on every node of a fleet
+  std::string test_clock;
+
+  LogLevel log_level = LogLevel::kInfo;
+  LogFormat log_format = LogFormat::kText;
+
+  // What cannot be together, or is not safe; the error says which and what to do.
+  [[nodiscard]] Result<void> Validate() const;
+};
+
+}  // namespace weir::server

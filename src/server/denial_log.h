@@ -1,0 +1,70 @@
+// Log lines about denials: a few a second, so that an attack does not fill a disk. Keys appear as
+// digests, which tell the same key from others and tell nobody what it was.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "weir/rules.h"
+
+#include "base/key_hash.h"
+#include "server/log.h"
+
+namespace weir::server {
+
+// One per loop.
+class DenialLog {
+ public:
+  static constexpr uint64_t kLinesPerSecond = 5;
+
+  // `secret` keys the digests.
+  explicit DenialLog(uint64_t secret) : secret_(secret) {}
+
+  void Note(std::string_view front, const RuleReply& reply, WallTime now) {
+    if (!Logs(LogLevel::kInfo)) {
+      return;
+    }
+    const auto second = std::chrono::floor<std::chrono::seconds>(now);
+    if (second != second_) {
+      if (lines_ > kLinesPerSecond) {
+        Log(LogLevel::kInfo, "more were denied", {{"not_logged", lines_ - kLinesPerSecond}});
+      }
+      second_ = second;
+      lines_ = 0;
+    }
+    if (++lines_ > kLinesPerSecond) {
+      return;
+    }
+    const RulePart* const part = reply.deciding();
+    if (part != nullptr) {
+      Log(LogLevel::kInfo, "denied",
+          {{"front", front},
+           {"rule", part->rule->name},
+           {"key_digest", Digest(part->key)},
+           {"limit", part->decision.limit},
+           {"retry_after_ms", reply.retry_after.count() / 1'000'000},
+           {"basis", ToString(part->decision.basis)}});
+    } else {
+      Log(LogLevel::kInfo, "refused", {{"front", front}, {"reason", ToString(reply.why)}});
+    }
+  }
+
+ private:
+  [[nodiscard]] std::string Digest(std::string_view key) const {
+    constexpr char kHex[] = "0123456789abcdef";
+    uint64_t hash = base::HashKeySeeded(key, secret_);
+    std::string digest;
+    for (int i = 0; i < 12; ++i) {
+      digest += kHex[hash & 15];
+      hash >>= 4;
+    }
+    return digest;
+  }
+
+  const uint64_t secret_;
+  std::chrono::sys_seconds second_{};
+  uint64_t lines_ = 0;
+};
+
+}  // namespace weir::server

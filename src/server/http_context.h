@@ -1,0 +1,66 @@
+// What the HTTP connections of one loop share: options, counters, and memory that is used again and
+// again.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "weir/rules.h"
+
+#include "base/byte_buffer.h"
+#include "codec/http/answer.h"
+#include "codec/http/check_json.h"
+#include "server/check_service.h"
+#include "server/denial_log.h"
+#include "server/front_counters.h"
+#include "server/front_options.h"
+
+namespace weir::server {
+
+class HttpContext {
+ public:
+  enum class Face : uint8_t {
+    kPublic,
+    kAdmin,  // a listener for operators: all endpoints
+  };
+
+  HttpContext(CheckService& checks, const FrontOptions& front, Face own_face)
+      : service(checks), options(front), face(own_face), denials(front.log_secret) {}
+
+  CheckService& service;
+  const FrontOptions& options;
+  const Face face;
+
+  FrontCounters counters;
+  DenialLog denials;
+  RuleReply reply;
+  codec::http::JsonReader json;
+  std::array<Attribute, kMaxAttributes> attributes;
+  std::string text;  // what attributes of a request were decoded to
+
+  // The instant that all requests of one read are decided at.
+  struct Instant {
+    Timestamp now;
+    WallTime wall;
+    std::string_view date;
+  };
+  [[nodiscard]] Instant Now();
+
+  // The pieces of answers for the rules that a pin holds; made anew when those have changed.
+  [[nodiscard]] const codec::http::AnswerWriter& AnswersFor(const Deciders& deciders,
+                                                            const RuleLimiter::Pin& pin);
+
+  // Up to a tenth of what has to be waited for, so that not all come back at once.
+  [[nodiscard]] Duration Jitter(Duration retry_after) noexcept;
+
+ private:
+  std::array<char, codec::http::kDateBytes> date_{};
+  std::chrono::sys_seconds date_second_{};
+  std::shared_ptr<const RuleSet> answered_for_;
+  std::unique_ptr<codec::http::AnswerWriter> answers_;
+  uint64_t random_ = 0x9e3779b97f4a7c15;
+};
+
+}  // namespace weir::server

@@ -1,0 +1,255 @@
+#include "server/http_endpoints.h"
+
+#include <algorithm>
+
+#include "base/same_text.h"
+#include "codec/http/target.h"
+
+namespace weir::server {
+
+namespace {
+
+using codec::http::AnswerMode;
+using codec::http::Known;
+using codec::http::Method;
+
+bool Allows(std::string_view methods, std::string_view method) {
+  while (!methods.empty()) {
+    const size_t comma = methods.find(", ");
+    if (methods.substr(0, comma) == method) {
+      return true;
+    }
+    methods.remove_prefix(comma == std::string_view::npos ? methods.size() : comma + 2);
+  }
+  return false;
+}
+
+}  // namespace
+
+constexpr HttpEndpoints::Endpoint HttpEndpoints::kEndpoints[] = {
+    {"/v1/check", "POST", false, &HttpEndpoints::Check},
+    {"/v1/auth", "GET, HEAD, POST", false, &HttpEndpoints::AuthOr429},
+    {"/v1/auth/403", "GET, HEAD, POST", false, &HttpEndpoints::AuthOr403},
+    {"/v1/usage", "GET, HEAD", false, &HttpEndpoints::Usage},
+    {"/v1/reserve", "POST", false, &HttpEndpoints::Reserve},
+    {"/v1/settle", "POST", false, &HttpEndpoints::Settle},
+    {"/v1/release", "POST", false, &HttpEndpoints::Release},
+    {"/healthz", "GET, HEAD", false, &HttpEndpoints::Healthy},
+    {"/readyz", "GET, HEAD", false, &HttpEndpoints::Ready},
+    {"/openapi.json", "GET, HEAD", false, &HttpEndpoints::OpenApi},
+    {"/v1/explain", "POST", true, &HttpEndpoints::Explain},
+    {"/v1/rules", "GET, HEAD", true, &HttpEndpoints::Rules},
+    {"/v1/reload", "POST", true, &HttpEndpoints::Reload},
+    {"/v1/top", "GET, HEAD", true, &HttpEndpoints::TopKeys},
+    {"/metrics", "GET, HEAD", true, &HttpEndpoints::Metrics},
+};
+
+HttpEndpoints::HttpEndpoints(HttpContext& context, Deciders& deciders,
+                             const HttpContext::Instant& instant, const base::IpAddress& peer,
+                             bool keep_alive, base::ByteBuffer& output)
+    : context_(context),
+      deciders_(deciders),
+      instant_(instant),
+      peer_(peer),
+      output_(output),
+      answer_{.date = instant.date, .now = instant.wall} {
+  answer_.keep_alive = keep_alive;
+}
+
+void HttpEndpoints::Answer(const Request& request) {
+  answer_.head = request.method == Method::kHead;
+  for (const Endpoint& endpoint : kEndpoints) {
+    if (endpoint.path != request.path) {
+      continue;
+    }
+    if (!Allows(endpoint.methods, request.method_text)) {
+      Fail(405, "this path takes " + std::string(endpoint.methods), endpoint.methods);
+    } else if (endpoint.admin && !MayAdminister(request)) {
+      // The same for a wrong token and for the wrong listener.
+      Fail(403, "this path is for operators: ask at the admin address, or with its token");
+    } else {
+      (this->*endpoint.handler)(request);
+    }
+    return;
+  }
+  Fail(404, "no such path; GET /openapi.json lists them");
+}
+
+// A listener for operators without a token is one that only this machine reaches: Validate sees to
+// that.
+bool HttpEndpoints::MayAdminister(const Request& request) const {
+  const std::string& token = context_.options.admin_token;
+  if (token.empty()) {
+    return context_.face == HttpContext::Face::kAdmin;
+  }
+  constexpr std::string_view kBearer = "bearer ";
+  const std::string_view given = request.Find(Known::kAuthorization);
+  return given.size() > kBearer.size() &&
+         base::SameLetters(given.substr(0, kBearer.size()), kBearer) &&
+         base::SameSecret(given.substr(kBearer.size()), token);
+}
+
+void HttpEndpoints::Fail(int status, std::string_view detail, std::string_view allow) {
+  LatencyCounters::Bump(context_.counters.errors, 1);
+  codec::http::WriteError(output_, status, detail, answer_, allow);
+}
+
+void HttpEndpoints::Json(std::string_view body, int status) {
+  codec::http::WritePlain(output_, {.status = status, .body = body}, answer_);
+}
+
+void HttpEndpoints::Decide(const RuleRequest& asked, AnswerMode mode) {
+  const RuleLimiter::Pin pin = deciders_.rules->pin();
+  deciders_.rules->Check(pin, asked, context_.reply);
+  answer_.mode = mode;
+  if (!context_.reply.allowed()) {
+    answer_.jitter = context_.Jitter(context_.reply.retry_after);
+    context_.denials.Note("http", context_.reply, instant_.wall);
+  }
+  context_.AnswersFor(deciders_, pin)
+      .WriteCheck(output_, codec::http::Verdict(context_.reply), answer_);
+}
+
+void HttpEndpoints::Check(const Request& request) {
+  answer_.error_body = codec::http::ChooseErrorBody(request.Find(Known::kAccept));
+  if (!context_.json.ReadCheck(request.body)) {
+    Fail(400, context_.json.error());
+    return;
+  }
+  if (context_.json.is_batch()) {
+    CheckBatch();
+    return;
+  }
+  const codec::http::CheckQuestion& question = context_.json.checks().front();
+  const RuleRequest asked{.attributes = question.attributes,
+                          .cost = question.cost,
+                          .mode = question.peek ? ChargeMode::kDryRun : ChargeMode::kAdmit,
+                          .now = instant_.now,
+                          .wall = instant_.wall};
+  if (question.id.empty()) {
+    Decide(asked, AnswerMode::kCheck);
+    return;
+  }
+  const AnswerMemory::Outcome outcome =
+      deciders_.answers.Once(question.id, request.body, instant_.now, output_,
+                             [&](base::ByteBuffer&) { Decide(asked, AnswerMode::kCheck); });
+  if (outcome == AnswerMemory::Outcome::kDifferent) {
+    Fail(422, "this id was used for another question; each question needs an id of its own");
+  }
+}
+
+void HttpEndpoints::CheckBatch() {
+  for (const codec::http::CheckQuestion& question : context_.json.checks()) {
+    if (!question.id.empty()) {
+      Fail(400, "id: a batch has none; ask one at a time where a repeat must not be charged again");
+      return;
+    }
+  }
+  const RuleLimiter::Pin pin = deciders_.rules->pin();
+  codec::http::AnswerWriter::Batch batch(context_.AnswersFor(deciders_, pin), output_, answer_);
+  for (const codec::http::CheckQuestion& question : context_.json.checks()) {
+    deciders_.rules->Check(pin,
+                           {.attributes = question.attributes,
+                            .cost = question.cost,
+                            .mode = question.peek ? ChargeMode::kDryRun : ChargeMode::kAdmit,
+                            .now = instant_.now,
+                            .wall = instant_.wall},
+                           context_.reply);
+    batch.Add(codec::http::Verdict(context_.reply));
+  }
+  batch.End();
+}
+
+void HttpEndpoints::AuthOr403(const Request& request) {
+  Auth(request, AnswerMode::kAuth403);
+}
+
+void HttpEndpoints::AuthOr429(const Request& request) {
+  Auth(request, AnswerMode::kAuth429);
+}
+
+void HttpEndpoints::Auth(const Request& request, AnswerMode mode) {
+  context_.text.clear();
+  const size_t from_query = CollectQuery(request.query, 0);
+  const size_t count = CollectOriginal(request, from_query);
+  answer_.error_body = codec::http::ChooseErrorBody(request.Find(Known::kAccept));
+  Decide({.attributes = std::span(context_.attributes).first(count),
+          .cost = 1,
+          .mode = ChargeMode::kAdmit,
+          .now = instant_.now,
+          .wall = instant_.wall},
+         mode);
+}
+
+bool HttpEndpoints::AddAttribute(std::string_view name, std::string_view value,
+                                 size_t& count) noexcept {
+  if (count == context_.attributes.size()) {
+    return false;
+  }
+  context_.attributes[count++] = {name, value};
+  return true;
+}
+
+size_t HttpEndpoints::CollectQuery(std::string_view query, size_t count) {
+  codec::http::QueryReader reader(query, context_.text);
+  while (const auto parameter = reader.Next()) {
+    if (!AddAttribute(parameter->name, parameter->value, count)) {
+      break;
+    }
+  }
+  return count;
+}
+
+// What nginx (X-Original-*) or Traefik and Caddy (X-Forwarded-*) tell of the request that they ask
+// about; the client's address; every header field; and those that have a name of their own.
+size_t HttpEndpoints::CollectOriginal(const Request& request, size_t count) {
+  const auto first_of = [&request](Known one, Known other, std::string_view otherwise) {
+    return request.Has(one)     ? request.Find(one)
+           : request.Has(other) ? request.Find(other)
+                                : otherwise;
+  };
+  static thread_local char address[base::IpAddress::kTextBytes];
+  static thread_local std::string path_storage;
+  static thread_local std::string names;
+  AddAttribute("ip", context_.options.client.Find(peer_, request).Format(address), count);
+  AddAttribute("method",
+               first_of(Known::kXOriginalMethod, Known::kXForwardedMethod, request.method_text),
+               count);
+  AddAttribute("host", first_of(Known::kXForwardedHost, Known::kHost, {}), count);
+  std::string_view path = first_of(Known::kXOriginalUri, Known::kXForwardedUri, {});
+  path = path.substr(0, path.find('?'));
+  if (const auto normal = codec::http::NormalizePath(path, path_storage); normal) {
+    AddAttribute("path", *normal, count);
+  } else if (!path.empty()) {
+    AddAttribute("path", path, count);
+  }
+  // Names in lower case, one behind the other; reserved first, so that none of them moves.
+  constexpr std::string_view kPrefix = "header:";
+  size_t bytes = 0;
+  for (const codec::http::Field& field : request.fields) {
+    bytes += kPrefix.size() + field.name.size();
+  }
+  names.clear();
+  names.reserve(bytes);
+  for (const codec::http::Field& field : request.fields) {
+    const size_t begin = names.size();
+    names += kPrefix;
+    for (const char character : field.name) {
+      names += base::LowerCase(character);
+    }
+    const std::string_view name = std::string_view(names).substr(begin);
+    AddAttribute(name, field.value, count);
+    for (const auto& [attribute, wanted] : context_.options.attributes) {
+      if (name.substr(kPrefix.size()) == wanted) {
+        AddAttribute(attribute, field.value, count);
+      }
+    }
+  }
+  return count;
+}
+
+void HttpEndpoints::Healthy(const Request&) {
+  codec::http::WritePlain(output_, {.content_type = "text/plain", .body = "ok\n"}, answer_);
+}
+
+}  // namespace weir::server

@@ -1,0 +1,199 @@
+// What operators and the curious ask for: not on the hot path, so written for reading.
+#include <charconv>
+#include <string>
+
+#include "codec/http/target.h"
+#include "server/http_endpoints.h"
+#include "server/json_text.h"
+#include "server/openapi.h"
+
+namespace weir::server {
+
+namespace {
+
+std::string Hex(uint64_t number) {
+  char text[16];
+  return {text, std::to_chars(text, text + sizeof text, number, 16).ptr};
+}
+
+void AddIssue(const RuleIssue& issue, JsonText& json) {
+  json.Begin('{');
+  json.Name("level").Text(issue.level == IssueLevel::kError ? "error" : "warning");
+  json.Name("file").Text(issue.file);
+  json.Name("line").Number(issue.line);
+  json.Name("column").Number(issue.column);
+  json.Name("rule").Text(issue.rule);
+  json.Name("message").Text(issue.message);
+  json.End('}');
+}
+
+}  // namespace
+
+// Every quota that such a request meets, and what is left of it; charges nothing.
+void HttpEndpoints::Usage(const Request& request) {
+  context_.text.clear();
+  const size_t count = CollectQuery(request.query, 0);
+  if (count == 0) {
+    Fail(400, "no attributes; expected a query such as ?user=42&ip=192.0.2.1");
+    return;
+  }
+  const RuleLimiter::Pin pin = deciders_.rules->pin();
+  RuleReply& reply = context_.reply;
+  deciders_.rules->Check(pin,
+                         {.attributes = std::span(context_.attributes).first(count),
+                          .cost = 0,
+                          .mode = ChargeMode::kDryRun,
+                          .now = instant_.now,
+                          .wall = instant_.wall},
+                         reply);
+  if (reply.outcome == Outcome::kRefused) {
+    Fail(400, reply.problem != Problem::kNone ? weir::Explain(reply.problem) : ToString(reply.why));
+    return;
+  }
+  JsonText json;
+  json.Begin('{');
+  json.Name("version").Text(Hex(reply.version));
+  json.Name("quotas").Begin('[');
+  for (const RulePart& part : reply.parts()) {
+    json.Begin('{');
+    json.Name("rule").Text(part.rule->name);
+    json.Name("quota").Text(part.quota->text);
+    json.Name("limit").Number(part.decision.limit);
+    json.Name("remaining").Number(part.decision.remaining);
+    json.Name("reset_after").Seconds(part.decision.reset_after);
+    json.Name("shadow").Bool(part.shadow);
+    json.Name("basis").Text(ToString(part.decision.basis));
+    json.End('}');
+  }
+  json.End(']').End('}');
+  Json(json.text());
+}
+
+void HttpEndpoints::Explain(const Request& request) {
+  if (!context_.json.ReadCheck(request.body) || context_.json.is_batch()) {
+    Fail(400, context_.json.error().empty() ? "a batch cannot be explained; ask for one at a time"
+                                            : context_.json.error());
+    return;
+  }
+  const codec::http::CheckQuestion& question = context_.json.checks().front();
+  const Explanation explained = deciders_.rules->Explain(question.attributes, question.cost);
+  const bool as_text = request.Find(codec::http::Known::kAccept).starts_with("text/plain");
+  codec::http::WritePlain(output_,
+                          {.content_type = as_text ? "text/plain" : "application/json",
+                           .body = as_text ? ToText(explained) : ToJson(explained)},
+                          answer_);
+}
+
+void HttpEndpoints::Metrics(const Request&) {
+  codec::http::WritePlain(output_,
+                          {.content_type = "text/plain; version=0.0.4; charset=utf-8",
+                           .body = context_.options.metrics().ToText()},
+                          answer_);
+}
+
+void HttpEndpoints::Rules(const Request&) {
+  const RuleStatus status = context_.options.rule_status();
+  const std::shared_ptr<const RuleSet> rules = context_.service.rules();
+  JsonText json;
+  json.Begin('{');
+  json.Name("version").Text(Hex(rules->version()));
+  json.Name("up_to_date").Bool(status.error.empty());
+  json.Name("error").Text(status.error);
+  json.Name("from_last_good").Bool(status.from_last_good);
+  json.Name("loads").Number(status.loads);
+  json.Name("failures").Number(status.failures);
+  json.Name("issues").Begin('[');
+  for (const RuleIssue& issue : status.issues) {
+    AddIssue(issue, json);
+  }
+  json.End(']');
+  json.Name("rules").Begin('[');
+  for (const RuleView& rule : rules->rules()) {
+    json.Begin('{');
+    json.Name("name").Text(rule.name);
+    json.Name("group").Text(rule.group);
+    json.Name("when").Text(rule.when);
+    json.Name("per").Text(rule.per);
+    json.Name("shadow").Bool(rule.shadow);
+    json.Name("disabled").Bool(rule.disabled);
+    json.Name("quotas").Begin('[');
+    for (const RuleVariant& variant : rule.variants) {
+      for (const RuleQuota& quota : variant.quotas) {
+        json.Begin('{');
+        json.Name("tier").Text(variant.tier);
+        json.Name("quota").Text(quota.text);
+        json.Name("bound").Text(quota.bound);
+        json.End('}');
+      }
+    }
+    json.End(']').End('}');
+  }
+  json.End(']').End('}');
+  Json(json.text());
+}
+
+void HttpEndpoints::Reload(const Request&) {
+  switch (context_.options.reload()) {
+    case RuleSource::Outcome::kUnchanged:
+    case RuleSource::Outcome::kApplied:
+      if (const std::string error = context_.options.rule_status().error; !error.empty()) {
+        Fail(422, error);
+        return;
+      }
+      Json("{\"version\":\"" + Hex(context_.service.rules()->version()) + "\"}");
+      return;
+    case RuleSource::Outcome::kRefused:
+      break;
+  }
+  Fail(422, context_.options.rule_status().error);
+}
+
+void HttpEndpoints::TopKeys(const Request& request) {
+  context_.text.clear();
+  std::string rule;
+  uint64_t most = 20;
+  codec::http::QueryReader reader(request.query, context_.text);
+  while (const auto parameter = reader.Next()) {
+    if (parameter->name == "rule") {
+      rule = parameter->value;
+    } else if (parameter->name == "most") {
+      const char* const end = parameter->value.data() + parameter->value.size();
+      if (std::from_chars(parameter->value.data(), end, most).ptr != end || most > 1000) {
+        Fail(400, "most: expected a whole number up to 1000");
+        return;
+      }
+    }
+  }
+  const std::shared_ptr<const RuleSet> rules = context_.service.rules();
+  JsonText json;
+  json.Begin('{').Name("rules").Begin('[');
+  for (const RuleView& view : rules->rules()) {
+    if (!rule.empty() && view.name != rule) {
+      continue;
+    }
+    json.Begin('{').Name("rule").Text(view.name).Name("keys").Begin('[');
+    for (const TopKey& key : deciders_.rules->TopKeys(view.name, most)) {
+      json.Begin('{');
+      json.Name("key").Text(key.key);
+      json.Name("cut").Bool(key.cut);
+      json.Name("count").Number(key.count);
+      json.Name("denied").Number(key.denied);
+      json.Name("error").Number(key.error);
+      json.End('}');
+    }
+    json.End(']').End('}');
+  }
+  json.End(']').End('}');
+  Json(json.text());
+}
+
+void HttpEndpoints::Ready(const Request&) {
+  // Rules are read before the first connection is taken, so whoever asks gets decisions.
+  codec::http::WritePlain(output_, {.content_type = "text/plain", .body = "ready\n"}, answer_);
+}
+
+void HttpEndpoints::OpenApi(const Request&) {
+  Json(OpenApiDocument());
+}
+
+}  // namespace weir::server

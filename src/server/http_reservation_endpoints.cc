@@ -1,0 +1,105 @@
+// Costs that are known only afterwards: reserve, settle, release.
+#include <string>
+
+#include "server/http_endpoints.h"
+#include "server/json_text.h"
+
+namespace weir::server {
+
+namespace {
+
+// What became of a token, as a status: nothing to settle is not the client's first mistake, so it
+// gets a body that says which.
+int StatusOf(SettleOutcome outcome) {
+  switch (outcome) {
+    case SettleOutcome::kSettled:
+      return 200;
+    case SettleOutcome::kAlreadySettled:
+      return 409;
+    case SettleOutcome::kGone:
+      return 404;
+    case SettleOutcome::kRefused:
+      break;
+  }
+  return 400;
+}
+
+std::string_view WordFor(SettleOutcome outcome) {
+  switch (outcome) {
+    case SettleOutcome::kSettled:
+      return "settled";
+    case SettleOutcome::kAlreadySettled:
+      return "already settled";
+    case SettleOutcome::kGone:
+      return "gone";
+    case SettleOutcome::kRefused:
+      break;
+  }
+  return "refused";
+}
+
+void Describe(const ReservationBook::Settled& settled, JsonText& json) {
+  json.Begin('{');
+  json.Name("outcome").Text(WordFor(settled.outcome));
+  if (settled.outcome == SettleOutcome::kSettled ||
+      settled.outcome == SettleOutcome::kAlreadySettled) {
+    json.Name("actual").Number(settled.actual);
+    json.Name("given_back").Number(settled.given_back);
+  }
+  json.End('}');
+}
+
+}  // namespace
+
+void HttpEndpoints::Reserve(const Request& request) {
+  answer_.error_body = codec::http::ChooseErrorBody(request.Find(codec::http::Known::kAccept));
+  if (!context_.json.ReadReserve(request.body)) {
+    Fail(400, context_.json.error());
+    return;
+  }
+  const codec::http::ReserveQuestion& question = context_.json.reserve();
+  const RuleLimiter::Pin pin = deciders_.rules->pin();
+  const std::string token = deciders_.reservations.Reserve(
+      *deciders_.rules, pin,
+      {.attributes = question.attributes,
+       .estimate = question.estimate,
+       .lasts = question.lasts.value_or(ReservationBook::kLastsDefault),
+       .now = instant_.now,
+       .wall = instant_.wall},
+      context_.reply);
+  codec::http::Verdict verdict(context_.reply);
+  verdict.reservation = token;
+  if (!verdict.allowed()) {
+    answer_.jitter = context_.Jitter(verdict.retry_after);
+  }
+  context_.AnswersFor(deciders_, pin).WriteCheck(output_, verdict, answer_);
+}
+
+void HttpEndpoints::Settle(const Request& request) {
+  if (!context_.json.ReadSettle(request.body)) {
+    Fail(400, context_.json.error());
+    return;
+  }
+  const codec::http::SettleQuestion& question = context_.json.settle();
+  const ReservationBook::Settled settled =
+      deciders_.reservations.Settle(question.reservation, question.actual, instant_.now);
+  JsonText json;
+  Describe(settled, json);
+  Json(json.text(), StatusOf(settled.outcome));
+}
+
+void HttpEndpoints::Release(const Request& request) {
+  if (!context_.json.ReadRelease(request.body)) {
+    Fail(400, context_.json.error());
+    return;
+  }
+  JsonText json;
+  json.Begin('{').Name("released").Begin('[');
+  for (const std::string_view token : context_.json.released()) {
+    Describe(deciders_.reservations.Release(token, instant_.now), json);
+  }
+  json.End(']').End('}');
+  Json(json.text());
+}
+
+}  // namespace weir::server

@@ -1,0 +1,94 @@
+// The Redis protocol: what stock clients say to connect, CL.THROTTLE, and weir's own commands.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "codec/resp/command_parser.h"
+#include "codec/resp/writer.h"
+#include "net/session.h"
+#include "server/check_service.h"
+#include "server/front_counters.h"
+#include "server/rule_commands.h"
+#include "server/throttle_command.h"
+
+namespace weir::server {
+
+struct RespOptions {
+  std::string password;  // empty: nobody is asked for one
+};
+
+// What all connections of a loop share.
+struct RespContext {
+  CheckService& service;
+  const RespOptions& options;
+  FrontCounters counters;
+  RuleReply reply;
+};
+
+class RespSession final : public net::Session {
+ public:
+  explicit RespSession(RespContext& context);
+
+  Progress OnBytes(std::span<char> input, base::ByteBuffer& output) override;
+  void OnDrain() override { draining_ = true; }
+
+ private:
+  using Arguments = std::span<const std::string_view>;
+  using Writer = codec::resp::Writer;
+
+  // Throttle commands are collected, so that the memory of later keys is fetched while earlier ones
+  // are decided; anything else decides those first, so that answers keep their order.
+  struct Waiting {
+    ThrottleLimiter::Hashed key;
+    ThrottleDialect dialect = ThrottleDialect::kRedisCell;
+    algorithm::ThrottleAsk ask;
+  };
+  static constexpr size_t kWaitingMax = 32;
+
+  void Execute(Arguments arguments, Deciders& deciders, base::ByteBuffer& output);
+  void DecideWaiting(Deciders& deciders, base::ByteBuffer& output);
+  bool Throttle(ThrottleDialect dialect, Arguments arguments, Deciders& deciders,
+                base::ByteBuffer& output);
+  // The others, by name in lower case. False: none of ours.
+  bool Converse(std::string_view name, Arguments arguments, Deciders& deciders, Writer& writer);
+
+  void Hello(Arguments arguments, Writer& writer);
+  void Auth(Arguments arguments, Writer& writer);
+  bool Authenticate(std::string_view user, std::string_view password, Writer& writer);
+  void Client(Arguments arguments, Writer& writer);
+  void Config(Arguments arguments, Writer& writer);
+  void Command(Arguments arguments, Writer& writer);
+  void Info(Deciders& deciders, Writer& writer);
+  void Delete(Arguments arguments, Deciders& deciders, Writer& writer);
+  void WrongArity(std::string_view name, Writer& writer);
+  void Fail(std::string_view error, Writer& writer);
+
+  RespContext& context_;
+  codec::resp::CommandParser parser_;
+  codec::resp::Protocol protocol_ = codec::resp::Protocol::k2;
+  std::string name_;  // what the client calls itself
+  const uint64_t id_;
+  std::array<Waiting, kWaitingMax> waiting_;
+  size_t waiting_count_ = 0;
+  bool authenticated_;
+  bool closing_ = false;
+  bool draining_ = false;
+};
+
+class RespFactory final : public net::SessionFactory {
+ public:
+  explicit RespFactory(RespContext& context) : context_(context) {}
+  std::unique_ptr<net::Session> Open(const net::Peer&) override {
+    return std::make_unique<RespSession>(context_);
+  }
+
+ private:
+  RespContext& context_;
+};
+
+}  // namespace weir::server

@@ -1,0 +1,225 @@
+#include "server/rule_source.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "server/log.h"
+
+namespace weir::server {
+
+namespace {
+
+// Documents of one stream; a file's own name is kept in a comment for people.
+std::string Joined(const auto& texts) {
+  std::string all;
+  for (const auto& one : texts) {
+    if (!all.empty()) {
+      all += "---\n";
+    }
+    all += one.text;
+    if (!all.ends_with('\n')) {
+      all += '\n';
+    }
+  }
+  return all;
+}
+
+std::string FirstError(const std::vector<RuleIssue>& issues) {
+  size_t errors = 0;
+  std::string first;
+  for (const RuleIssue& issue : issues) {
+    if (issue.level == IssueLevel::kError && errors++ == 0) {
+      first = ToString(issue);
+    }
+  }
+  return errors > 1 ? first + " (and " + std::to_string(errors - 1) + " more)" : first;
+}
+
+Result<std::string> ReadWhole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    if (struct stat found{}; file && ::stat(path.c_str(), &found) == 0 && found.st_size == 0) {
+      return std::string();  // rdbuf of an empty file counts as a failure
+    }
+    return Error::Invalid(path + ": " + std::strerror(errno != 0 ? errno : ENOENT));
+  }
+  return text.str();
+}
+
+}  // namespace
+
+RuleSource::RuleSource(std::vector<std::string> files, std::string state_dir)
+    : files_(std::move(files)), state_dir_(std::move(state_dir)) {}
+
+RuleStatus RuleSource::status() const {
+  const base::MutexLock lock(mutex_);
+  return status_;
+}
+
+Result<RuleSource::Texts> RuleSource::Read() const {
+  Texts texts;
+  for (const std::string& file : files_) {
+    Result<std::string> text = ReadWhole(file);
+    if (!text) {
+      return text.error();
+    }
+    texts.push_back({file, *std::move(text)});
+  }
+  return texts;
+}
+
+void RuleSource::Succeed(const RuleSet& rules, Texts texts, std::vector<RuleIssue> issues) {
+  for (const RuleIssue& issue : issues) {
+    Log(LogLevel::kWarning, "rules: " + ToString(issue));
+  }
+  in_effect_ = std::move(texts);
+  refused_.clear();
+  const base::MutexLock lock(mutex_);
+  status_.version = rules.version();
+  status_.rule_count = rules.rules().size();
+  ++status_.loads;
+  status_.error.clear();
+  status_.from_last_good = false;
+  status_.issues = std::move(issues);
+}
+
+RuleSource::Outcome RuleSource::Refuse(const std::string& seen, std::string error,
+                                       std::vector<RuleIssue> issues) {
+  if (seen == refused_) {
+    return Outcome::kUnchanged;
+  }
+  refused_ = seen;
+  Log(LogLevel::kError, "rules not taken; those before stay in effect", {{"error", error}});
+  const base::MutexLock lock(mutex_);
+  ++status_.failures;
+  status_.error = std::move(error);
+  status_.issues = std::move(issues);
+  return Outcome::kRefused;
+}
+
+Result<std::shared_ptr<const RuleSet>> RuleSource::LoadFirst() {
+  if (files_.empty()) {
+    RuleParse none = RuleSet::Parse("rules: []", "no rules");
+    return none.rules;
+  }
+  const RuleParse parsed = RuleSet::Load(std::span<const std::string>(files_));
+  if (parsed.rules != nullptr) {
+    if (Result<Texts> texts = Read(); texts) {
+      KeepLastGood(*texts);
+      Succeed(*parsed.rules, *std::move(texts), parsed.issues);
+      return parsed.rules;
+    }
+  }
+  const std::string error = FirstError(parsed.issues);
+  if (!state_dir_.empty()) {
+    RuleParse last = RuleSet::Load(LastGoodPath());
+    if (last.rules != nullptr) {
+      Log(LogLevel::kError, "rules not taken; starting with the last good ones",
+          {{"error", error}, {"file", LastGoodPath()}});
+      const base::MutexLock lock(mutex_);
+      status_ = {.version = last.rules->version(),
+                 .rule_count = last.rules->rules().size(),
+                 .loads = 1,
+                 .failures = 1,
+                 .error = error,
+                 .from_last_good = true,
+                 .issues = parsed.issues};
+      return last.rules;
+    }
+  }
+  return Error::Invalid(error);
+}
+
+// A file that was cut short while it was written can still be good YAML, with rules missing. So
+// what ends amidst a line, or is the beginning of what is in effect, is not believed.
+std::string RuleSource::Truncated(const Texts& texts) const {
+  for (const Text& one : texts) {
+    if (!one.text.ends_with('\n')) {
+      return one.file +
+             ": the last line has no end, as if the file were cut short; end it with a "
+             "newline";
+    }
+    for (const Text& before : in_effect_) {
+      if (before.file == one.file && before.text.size() > one.text.size() &&
+          before.text.starts_with(one.text)) {
+        return one.file +
+               ": it is the beginning of what is in effect, as if it were cut short; to "
+               "take rules away, change something else with it (a comment will do)";
+      }
+    }
+  }
+  return {};
+}
+
+RuleSource::Outcome RuleSource::Reload(const Apply& apply) {
+  Result<Texts> texts = Read();
+  if (!texts) {
+    return Refuse(texts.error().message, texts.error().message, {});
+  }
+  std::string all;  // to the byte
+  for (const Text& one : *texts) {
+    all += one.text + '\0';
+  }
+  if (*texts == in_effect_) {
+    if (!refused_.empty()) {  // back to what is in effect anyway
+      refused_.clear();
+      const base::MutexLock lock(mutex_);
+      status_.error.clear();
+    }
+    return Outcome::kUnchanged;
+  }
+  if (std::string why = Truncated(*texts); !why.empty()) {
+    return Refuse(all, std::move(why), {});
+  }
+  RuleParse parsed = texts->size() == 1 ? RuleSet::Parse(texts->front().text, texts->front().file)
+                                        : RuleSet::Load(std::span<const std::string>(files_));
+  if (parsed.rules == nullptr) {
+    std::string error = FirstError(parsed.issues);
+    return Refuse(all, std::move(error), std::move(parsed.issues));
+  }
+  if (const Result<void> applied = apply(parsed.rules); !applied) {
+    return Refuse(all, applied.error().message, std::move(parsed.issues));
+  }
+  KeepLastGood(*texts);
+  Log(LogLevel::kInfo, "rules changed",
+      {{"version", parsed.rules->version()}, {"rules", parsed.rules->rules().size()}});
+  Succeed(*parsed.rules, *std::move(texts), std::move(parsed.issues));
+  return Outcome::kApplied;
+}
+
+// Written whole and then renamed, so that a crash leaves the one before or this one.
+void RuleSource::KeepLastGood(const Texts& texts) const {
+  if (state_dir_.empty()) {
+    return;
+  }
+  const std::string path = LastGoodPath();
+  const std::string temporary = path + ".new";
+  const std::string text = Joined(texts);
+  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  bool good = file >= 0;
+  size_t done = 0;
+  while (good && done < text.size()) {
+    const ssize_t wrote = ::write(file, text.data() + done, text.size() - done);
+    good = wrote > 0;
+    done += good ? static_cast<size_t>(wrote) : 0;
+  }
+  good = good && ::fsync(file) == 0;
+  if (file >= 0) {
+    good = ::close(file) == 0 && good;
+  }
+  good = good && ::rename(temporary.c_str(), path.c_str()) == 0;
+  if (!good) {
+    Log(LogLevel::kWarning, "the last good rules could not be kept",
+        {{"file", path}, {"error", std::strerror(errno)}});
+  }
+}
+
+}  // namespace weir::server

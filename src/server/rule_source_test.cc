@@ -1,0 +1,124 @@
+// Rule files that change, break, and come back.
+#include "server/rule_source.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "testing/temporary_folder.h"
+
+namespace weir::server {
+namespace {
+
+std::string Rules(int limit) {
+  return "rules:\n  - name: all\n    per: key\n    limit: " + std::to_string(limit) + "/h\n";
+}
+
+class Source : public ::testing::Test {
+ protected:
+  void Write(const std::string& text) { std::ofstream(path_, std::ios::binary) << text; }
+
+  RuleSource::Outcome Reload(RuleSource& source) {
+    return source.Reload([this](std::shared_ptr<const RuleSet> rules) -> Result<void> {
+      if (refuse_) {
+        return Error::Invalid("no room");
+      }
+      applied_ = std::move(rules);
+      return {};
+    });
+  }
+
+  testing::TemporaryFolder folder_;
+  const std::string path_ = folder_.path() + "/rules.yaml";
+  std::shared_ptr<const RuleSet> applied_;
+  bool refuse_ = false;
+};
+
+TEST_F(Source, TakesAGoodChangeOnce) {
+  Write(Rules(1));
+  RuleSource source({path_}, "");
+  ASSERT_TRUE(source.LoadFirst());
+  EXPECT_EQ(Reload(source), RuleSource::Outcome::kUnchanged);
+  Write(Rules(2));
+  EXPECT_EQ(Reload(source), RuleSource::Outcome::kApplied);
+  EXPECT_EQ(Reload(source), RuleSource::Outcome::kUnchanged);
+  EXPECT_EQ(source.status().version, applied_->version());
+  EXPECT_EQ(source.status().loads, 2U);
+}
+
+TEST_F(Source, ABadChangeCountsOnceAndGoesWhenMended) {
+  Write(Rules(1));
+  RuleSource source({path_}, "");
+  ASSERT_TRUE(source.LoadFirst());
+  Write("rules: 7\n");
+  EXPECT_EQ(Reload(source), RuleSource::Outcome::kRefused);
+  EXPECT_EQ(Reload(source), RuleSource::Outcome::kUnchanged);
+  EXPECT_EQ(source.status().failures, 1U);
+  EXPECT_NE(source.status().error.find("rules.yaml:1:"), std::string::npos)
+      << source.status().error;
+  Write(Rules(1));
+  EXPECT_EQ(Reload(source), RuleSource::Outcome::kUnchanged);
+  EXPECT_EQ(source.status().error, "");
+  std::filesystem::remove(path_);
+  EXPECT_EQ(Reload(source), RuleSource::Outcome::kRefused);
+  Write(Rules(3));
+  EXPECT_EQ(Reload(source), RuleSource::Outcome::kApplied);
+}
+
+TEST_F(Source, WhatCannotBeAppliedIsRefused) {
+  Write(Rules(1));
+  RuleSource source({path_}, "");
+  ASSERT_TRUE(source.LoadFirst());
+  refuse_ = true;
+  Write(Rules(2));
+  EXPECT_EQ(Reload(source), RuleSource::Outcome::kRefused);
+  EXPECT_EQ(source.status().error, "no room");
+  EXPECT_EQ(source.status().loads, 1U);
+}
+
+TEST_F(Source, BelievesNoFileThatWasCutShort) {
+  const std::string text =
+      Rules(10) + "  - name: more\n    per: ip\n    limit: 20/h\n    burst: 15\n";
+  Write(text);
+  RuleSource source({path_}, "");
+  ASSERT_TRUE(source.LoadFirst());
+  for (size_t size = 0; size < text.size(); ++size) {
+    Write(text.substr(0, size));
+    EXPECT_EQ(Reload(source), RuleSource::Outcome::kRefused) << size;
+    EXPECT_EQ(applied_, nullptr);
+  }
+  Write(Rules(10) + "# the other rule is not needed any more\n");
+  EXPECT_EQ(Reload(source), RuleSource::Outcome::kApplied);
+}
+
+TEST_F(Source, StartsWithTheLastGoodRules) {
+  Write(Rules(5));
+  {
+    RuleSource source({path_}, folder_.path());
+    ASSERT_TRUE(source.LoadFirst());
+    Write(Rules(6));
+    EXPECT_EQ(Reload(source), RuleSource::Outcome::kApplied);
+  }
+  Write("rules: [");
+  EXPECT_FALSE(RuleSource({path_}, "").LoadFirst());
+  RuleSource source({path_}, folder_.path());
+  const auto rules = source.LoadFirst();
+  ASSERT_TRUE(rules);
+  EXPECT_EQ((*rules)->rules().front().variants.front().quotas.front().quota.limit(), 6U);
+  EXPECT_TRUE(source.status().from_last_good);
+  EXPECT_NE(source.status().error, "");
+}
+
+TEST_F(Source, NoFilesAreNoRules) {
+  RuleSource source({}, "");
+  const auto rules = source.LoadFirst();
+  ASSERT_TRUE(rules);
+  EXPECT_TRUE((*rules)->rules().empty());
+  EXPECT_EQ(Reload(source), RuleSource::Outcome::kUnchanged);
+}
+
+}  // namespace
+}  // namespace weir::server

@@ -1,0 +1,102 @@
+#include "server/run.h"
+
+#include <sys/resource.h>
+
+#include <csignal>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include "weir/version.h"
+
+#include "server/file_watch.h"
+#include "server/inherited_sockets.h"
+#include "server/log.h"
+#include "server/server.h"
+
+namespace weir::server {
+
+namespace {
+
+// The usual limit of 1024 files is less than the connections that are allowed.
+void AllowManyFiles() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+void Greet(const Server& server, const RuleStatus& rules) {
+  std::string text = "weir " + std::string(kVersion) + ", " + std::to_string(rules.rule_count) +
+                     (rules.rule_count == 1 ? " rule\n" : " rules\n");
+  std::string http;
+  std::string resp;
+  for (const Server::Bound& bound : server.bound()) {
+    const bool web = bound.front != "resp" && bound.endpoint.unix_path.empty();
+    text += "  " + bound.front + std::string(7 - bound.front.size(), ' ') + (web ? "http://" : "") +
+            bound.endpoint.text + "\n";
+    if (bound.endpoint.unix_path.empty()) {
+      std::string& first = bound.front == "http" ? http : resp;
+      if (bound.front != "admin" && first.empty()) {
+        first = bound.endpoint.text;
+      }
+    }
+  }
+  text += "Try:\n";
+  if (!http.empty()) {
+    text += "  curl -i " + http + "/v1/check -d '{\"attributes\": {\"ip\": \"192.0.2.1\"}}'\n";
+  }
+  if (const size_t colon = resp.rfind(':'); colon != std::string::npos) {
+    text += "  redis-cli -p " + resp.substr(colon + 1) + " CL.THROTTLE user123 15 30 60 1\n";
+  }
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+bool RunUntilSignal(const ServerConfig& config) {
+  ConfigureLog(config.log_level, config.log_format);
+  AllowManyFiles();
+  std::signal(SIGPIPE, SIG_IGN);
+  Result<std::unique_ptr<Server>> started = Server::Start(config);
+  if (!started) {
+    std::fprintf(stderr, "weir serve: %s\n", started.error().message.c_str());
+    return false;
+  }
+  Server& server = **started;
+  boost::asio::io_context control(1);
+  FileWatch watch(control, config.rules, [&server] { server.Reload(); });
+  boost::asio::signal_set signals(control, SIGTERM, SIGINT, SIGHUP);
+  std::function<void()> wait = [&] {
+    signals.async_wait([&](const boost::system::error_code& error, int signal) {
+      if (error) {
+        return;
+      }
+      if (signal == SIGHUP) {
+        NotifySystemd("RELOADING=1");
+        server.Reload();
+        NotifySystemd("READY=1");
+        wait();
+        return;
+      }
+      watch.Close();
+      control.stop();
+    });
+  };
+  wait();
+  Greet(server, server.rule_source().status());
+  NotifySystemd("READY=1");
+  control.run();
+  NotifySystemd("STOPPING=1");
+  Log(LogLevel::kInfo, "going: no more connections, those there end after their next answer");
+  server.Drain();
+  return true;
+}
+
+}  // namespace weir::server

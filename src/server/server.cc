@@ -1,0 +1,224 @@
+#include "server/server.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "base/key_hash.h"
+#include "net/wait.h"
+#include "server/inherited_sockets.h"
+#include "server/log.h"
+
+namespace weir::server {
+
+namespace {
+
+unsigned ThreadCount(const ServerConfig& config) {
+  return config.threads != 0 ? config.threads : std::max(1U, std::thread::hardware_concurrency());
+}
+
+net::ListenerLimits LimitsOf(const ServerConfig& config, unsigned threads) {
+  return {.connection = {.idle_s = config.idle_s, .message_s = config.message_s},
+          .connections_max = std::max(1U, config.connections_max / threads)};
+}
+
+}  // namespace
+
+Server::Server(const ServerConfig& config)
+    : config_(config), source_(config.rules, config.state_dir) {}
+
+Result<std::unique_ptr<Server>> Server::Start(const ServerConfig& config) {
+  if (const Result<void> good = config.Validate(); !good) {
+    return good.error();
+  }
+  std::unique_ptr<Server> server(new Server(config));
+  if (const Result<void> ready = server->Prepare(); !ready) {
+    return ready.error();
+  }
+  if (const Result<void> listening = server->Listen(); !listening) {
+    return listening.error();
+  }
+  return server;
+}
+
+Server::~Server() {
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    worker->loop.Run([&worker] {
+      for (const std::unique_ptr<net::Listener>& listener : worker->listeners) {
+        listener->Close();
+      }
+    });
+    worker->loop.Stop();
+  }
+  for (const Bound& bound : bound_) {
+    if (!bound.endpoint.unix_path.empty()) {
+      ::unlink(bound.endpoint.unix_path.c_str());
+    }
+  }
+}
+
+Result<void> Server::Prepare() {
+  ServiceOptions options;
+  options.memory_bytes = config_.memory_bytes;
+  if (!config_.fleet_secret.empty()) {
+    options.rules.fleet_secret = base::HashKeySeeded(config_.fleet_secret, 0);
+  }
+  options.rules.ipv6_prefix_bits = static_cast<uint8_t>(config_.ipv6_prefix);
+  options.rules.top_keys = config_.top_keys;
+  if (!config_.test_clock.empty()) {
+    auto clock = TestClock::Open(config_.test_clock);
+    if (!clock) {
+      return clock.error();
+    }
+    test_clock_ = *std::move(clock);
+    options.clock = test_clock_.get();
+    options.rules.clock = test_clock_.get();
+    options.clock_may_rewind = true;
+    Log(LogLevel::kWarning,
+        "TEST CLOCK: every decision is made at the time that a file says; never do this in "
+        "production",
+        {{"file", config_.test_clock}});
+  }
+  auto rules = source_.LoadFirst();
+  if (!rules) {
+    return rules.error();
+  }
+  auto service = CheckService::Create(*std::move(rules), options);
+  if (!service) {
+    return service.error();
+  }
+  service_ = *std::move(service);
+  resp_options_.password = config_.resp_password;
+  auto front = FrontOptions::From(config_);
+  if (!front) {
+    return front.error();
+  }
+  front_options_ = *std::move(front);
+  front_options_.log_secret = base::HashKey("log", base::ProcessSecret());
+  front_options_.metrics = [this] { return CollectMetrics(); };
+  front_options_.rule_status = [this] { return source_.status(); };
+  front_options_.reload = [this] { return Reload(); };
+  for (unsigned i = 0; i < ThreadCount(config_); ++i) {
+    workers_.push_back(std::make_unique<Worker>(*service_, front_options_, resp_options_));
+  }
+  return {};
+}
+
+Result<void> Server::Listen() {
+  for (const auto& [front, addresses] :
+       {std::pair("http", &config_.http), std::pair("resp", &config_.resp),
+        std::pair("admin", &config_.admin)}) {
+    const std::vector<int> inherited = InheritedSockets(front);
+    if (!inherited.empty()) {
+      for (const int descriptor : inherited) {
+        bound_.push_back({front, net::Listener::BoundTo(descriptor)});
+        for (size_t i = 1; i < workers_.size(); ++i) {
+          AddListener(*workers_[i], front, ::dup(descriptor));
+        }
+        AddListener(*workers_[0], front, descriptor);
+      }
+      continue;
+    }
+    for (const std::string& address : *addresses) {
+      if (Result<void> listening = ListenOn(front, address); !listening) {
+        return listening;
+      }
+    }
+  }
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    Worker& worker = *workers_[i];
+    for (const std::unique_ptr<net::Listener>& listener : worker.listeners) {
+      worker.loop.Post([&listener] { listener->Start(); });
+    }
+    worker.loop.Start("weir-" + std::to_string(i), config_.pin_threads ? static_cast<int>(i) : -1);
+  }
+  return {};
+}
+
+Result<void> Server::ListenOn(const std::string& front, const std::string& address) {
+  Result<net::Endpoint> endpoint = net::Endpoint::Parse(address);
+  if (!endpoint) {
+    return endpoint.error();
+  }
+  int first = -1;
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    if (first >= 0 && !endpoint->unix_path.empty()) {
+      AddListener(*worker, front, ::dup(first));  // a path can be bound once
+      continue;
+    }
+    const Result<int> descriptor = net::Listener::Bind(*endpoint);
+    if (!descriptor) {
+      return descriptor.error();
+    }
+    if (first < 0) {
+      first = *descriptor;
+      *endpoint = net::Listener::BoundTo(first);  // with the port that the system chose
+      bound_.push_back({front, *endpoint});
+    }
+    AddListener(*worker, front, *descriptor);
+  }
+  return {};
+}
+
+void Server::AddListener(Worker& worker, const std::string& front, int descriptor) {
+  std::unique_ptr<net::SessionFactory> factory;
+  if (front == "resp") {
+    factory = std::make_unique<RespFactory>(worker.resp);
+  } else {
+    factory = std::make_unique<HttpFactory>(front == "http" ? worker.http : worker.admin);
+  }
+  worker.listeners.push_back(
+      std::make_unique<net::Listener>(worker.loop, descriptor, std::move(factory),
+                                      LimitsOf(config_, static_cast<unsigned>(workers_.size()))));
+}
+
+RuleSource::Outcome Server::Reload() {
+  return source_.Reload(
+      [this](std::shared_ptr<const RuleSet> rules) { return service_->Apply(std::move(rules)); });
+}
+
+void Server::Drain() {
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    worker->loop.Run([&worker] {
+      for (const std::unique_ptr<net::Listener>& listener : worker->listeners) {
+        listener->Close();
+      }
+      worker->loop.Drain();
+    });
+  }
+  net::WaitUntil(
+      [this] {
+        return std::all_of(workers_.begin(), workers_.end(), [](const auto& worker) {
+          return worker->loop.counters().open.load(std::memory_order_relaxed) == 0;
+        });
+      },
+      std::chrono::seconds(config_.drain_s));
+}
+
+Metrics Server::CollectMetrics() {
+  Deciders& deciders = service_->deciders();
+  Metrics metrics;
+  metrics.store = deciders.store->Stats();
+  metrics.rules = deciders.rules->Counts();
+  metrics.rule_status = source_.status();
+  metrics.start_time_s = front_options_.start_time_s;
+  ProtocolMetrics http{.protocol = "http"};
+  ProtocolMetrics admin{.protocol = "admin"};
+  ProtocolMetrics resp{.protocol = "resp"};
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    http.Add(worker->http.counters);
+    admin.Add(worker->admin.counters);
+    resp.Add(worker->resp.counters);
+    const net::LoopCounters& counters = worker->loop.counters();
+    metrics.connections_open += counters.open.load(std::memory_order_relaxed);
+    metrics.connections_accepted += counters.accepted.load(std::memory_order_relaxed);
+    metrics.connections_refused += counters.refused.load(std::memory_order_relaxed);
+    metrics.connections_timed_out += counters.timed_out.load(std::memory_order_relaxed);
+  }
+  metrics.protocols = {http, admin, resp};
+  return metrics;
+}
+
+}  // namespace weir::server

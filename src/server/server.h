@@ -1,0 +1,82 @@
+// The whole server: loops with their fronts, the rules and what watches them, from start to drain.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weir/result.h"
+
+#include "net/endpoint.h"
+#include "net/listener.h"
+#include "net/loop.h"
+#include "server/check_service.h"
+#include "server/config.h"
+#include "server/http_session.h"
+#include "server/metrics.h"
+#include "server/resp_session.h"
+#include "server/rule_source.h"
+#include "server/test_clock.h"
+
+namespace weir::server {
+
+class Server {
+ public:
+  // Where one front listens.
+  struct Bound {
+    std::string front;  // http, resp, admin
+    net::Endpoint endpoint;
+  };
+
+  // Reads the rules, binds every address, and begins to answer. The error says what to do.
+  static Result<std::unique_ptr<Server>> Start(const ServerConfig& config);
+
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  [[nodiscard]] const std::vector<Bound>& bound() const noexcept { return bound_; }
+  [[nodiscard]] CheckService& service() noexcept { return *service_; }
+  [[nodiscard]] RuleSource& rule_source() noexcept { return source_; }
+
+  // Looks at the rule files again.
+  RuleSource::Outcome Reload();
+  // Takes no more connections and ends each after its next answer; returns when all have gone, or
+  // after the configured time.
+  void Drain();
+
+ private:
+  // One loop, and what its connections share.
+  struct Worker {
+    Worker(CheckService& service, const FrontOptions& options, const RespOptions& resp_options)
+        : http{service, options, HttpContext::Face::kPublic},
+          admin{service, options, HttpContext::Face::kAdmin},
+          resp{.service = service, .options = resp_options, .counters = {}, .reply = {}} {}
+
+    net::Loop loop;
+    HttpContext http;
+    HttpContext admin;
+    RespContext resp;
+    std::vector<std::unique_ptr<net::Listener>> listeners;
+  };
+
+  explicit Server(const ServerConfig& config);
+
+  Result<void> Prepare();
+  Result<void> Listen();
+  Result<void> ListenOn(const std::string& front, const std::string& address);
+  void AddListener(Worker& worker, const std::string& front, int descriptor);
+  [[nodiscard]] Metrics CollectMetrics();
+
+  const ServerConfig config_;
+  std::unique_ptr<TestClock> test_clock_;
+  RuleSource source_;
+  std::unique_ptr<CheckService> service_;
+  RespOptions resp_options_;
+  FrontOptions front_options_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<Bound> bound_;
+};
+
+}  // namespace weir::server
