@@ -14,5 +14,7 @@ inline constexpr int kUsage = 2;    // asked wrongly
 // REQUIRES: `status` outlives the parsing of `app`'s command line.
 void RegisterServe(CLI::App& app, int& status);
 void RegisterSimulate(CLI::App& app, int& status);
+void RegisterRules(CLI::App& app, int& status);
+void RegisterExplain(CLI::App& app, int& status);
 
 }  // namespace weir::app

@@ -14,7 +14,7 @@ namespace {
 // The command that was named before parsing failed, or the program itself.
 const CLI::App& Chosen(const CLI::App& app) {
   const std::vector<CLI::App*> commands = app.get_subcommands();
-  return commands.empty() ? app : *commands.front();
+  return commands.empty() ? app : Chosen(*commands.front());
 }
 
 // What to say about a word that is none of ours.
@@ -41,8 +41,11 @@ std::string Unknown(const CLI::App& command, const std::string& word) {
 }
 
 int Refuse(const CLI::App& app, const std::string& problem) {
-  const CLI::App& chosen = Chosen(app);
-  const std::string command = &chosen == &app ? "weir" : "weir " + chosen.get_name();
+  std::string command = "weir";
+  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    command += " " + at->get_name();
+  }
   std::fprintf(stderr, "%s: %s\nSee %s --help\n", command.c_str(), problem.c_str(),
                command.c_str());
   return weir::app::kUsage;
@@ -58,6 +61,10 @@ int main(int argc, char** argv) {
   weir::app::RegisterServe(app, status);
 #endif
   weir::app::RegisterSimulate(app, status);
+#if WEIR_HAS_RULES
+  weir::app::RegisterRules(app, status);
+  weir::app::RegisterExplain(app, status);
+#endif
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "apps/weir/commands.h"
+#include "apps/weir/print.h"
 #include "apps/weir/simulate/html.h"
 #include "apps/weir/simulate/options.h"
 #include "apps/weir/simulate/plot.h"
@@ -29,11 +30,6 @@ struct SimulateFlags {
 int Fail(const Error& error) {
   std::fprintf(stderr, "weir simulate: %s\n", error.message.c_str());
   return error.code == ErrorCode::kInvalidArgument ? kUsage : kFailure;
-}
-
-int Print(const std::string& text) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  return written && std::fflush(stdout) == 0 ? kSuccess : kFailure;
 }
 
 // On a terminal only: in a log it would be noise.
