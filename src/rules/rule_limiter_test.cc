@@ -224,7 +224,8 @@ TEST(RuleLimiter, CostsComeFromTheRuleAndTheRequest) {
   TestRules at(R"(
 rules:
   - {name: fixed, group: a, per: user, limit: 100/h, cost: 3}
-  - {name: tokens, group: b, per: user, limit: 100/h, cost: {attribute: tokens, default: 2, max: 50}}
+  - {name: tokens, group: b, per: user, limit: 100/h,
+     cost: {attribute: tokens, default: 2, max: 50}}
 )");
   at.Ask({{"user", "a"}, {"tokens", "10"}}, 2);
   EXPECT_EQ(at.Left("fixed", {{"user", "a"}}), 94U);
