@@ -2,14 +2,12 @@
 #include "codec/http/answer.h"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "codec/http/answer_testing.h"
 
 namespace weir::codec::http {
 namespace {
 
-using nlohmann::json;
 using namespace std::chrono_literals;
 
 Decision Allowed() {
@@ -56,12 +54,12 @@ TEST(Answer, TellsARefusalAsAProblem) {
   scene.Meet(1, 0, Denied());
   const ReadAnswer answer = Read(scene.Write({.error_body = ErrorBody::kProblem}));
   EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
-  const json body = json::parse(answer.body);
-  EXPECT_EQ(body["type"], "https://iana.org/assignments/http-problem-types#quota-exceeded");
-  EXPECT_EQ(body["title"], "Too Many Requests");
-  EXPECT_EQ(body["status"], 429);
-  EXPECT_EQ(body["detail"], "Rate limit exceeded. Try again in 37 seconds.");
-  EXPECT_EQ(body["violated-policies"], json({"polite 10/min", "a \"b\""}));
+  const Json body(answer.body);
+  EXPECT_EQ(body.Text("type"), "https://iana.org/assignments/http-problem-types#quota-exceeded");
+  EXPECT_EQ(body.Text("title"), "Too Many Requests");
+  EXPECT_EQ(body.Number("status"), 429);
+  EXPECT_EQ(body.Text("detail"), "Rate limit exceeded. Try again in 37 seconds.");
+  EXPECT_EQ(simdjson::minify(body["violated-policies"]), R"(["polite 10/min","a \"b\""])");
 }
 
 TEST(Answer, HasTheStatusThatTheAskerUnderstands) {
@@ -138,14 +136,14 @@ TEST(Answer, TellsWhenAQueueLetsStart) {
   AnswerScene scene = Login();
   scene.Meet(0, 0, Allowed());
   scene.verdict().start_after = 250ms;
-  EXPECT_EQ(json::parse(Read(scene.Write()).body)["start_after"], 0.25);
+  EXPECT_EQ(double(Json(Read(scene.Write()).body)["start_after"]), 0.25);
 }
 
 TEST(Answer, TellsTheNumberOfAReservation) {
   AnswerScene scene = Login();
   scene.Meet(0, 0, Allowed());
   scene.verdict().reservation = "00ff";
-  EXPECT_EQ(json::parse(Read(scene.Write()).body)["reservation"], "00ff");
+  EXPECT_EQ(Json(Read(scene.Write()).body).Text("reservation"), "00ff");
 }
 
 TEST(Answer, EscapesNamesForEachPlace) {
@@ -154,9 +152,10 @@ TEST(Answer, EscapesNamesForEachPlace) {
   const ReadAnswer answer = Read(scene.Write());
   EXPECT_EQ(answer.Field("X-Weir-Rule"), "a\"b\\c%0D%0AX: y %C3%A4%FF");
   EXPECT_EQ(answer.Field("RateLimit"), R"("a\"b\\c%0D%0AX: y %C3%A4%FF";r=0;t=37)");
-  EXPECT_EQ(json::parse(answer.body)["rule"], "a\"b\\c\r\nX: y \xC3\xA4\xEF\xBF\xBD");
+  EXPECT_EQ(Json(answer.body).Text("rule"), "a\"b\\c\r\nX: y \xC3\xA4\xEF\xBF\xBD");
   const ReadAnswer problem = Read(scene.Write({.error_body = ErrorBody::kProblem}));
-  EXPECT_EQ(json::parse(problem.body)["violated-policies"][0], "a\"b\\c%0D%0AX: y %C3%A4%FF");
+  EXPECT_EQ(std::string_view(Json(problem.body).List("violated-policies").at(0)),
+            "a\"b\\c%0D%0AX: y %C3%A4%FF");
 }
 
 TEST(Answer, WritesABatchAsOneAnswer) {
@@ -178,11 +177,12 @@ TEST(Answer, WritesABatchAsOneAnswer) {
   batch.End();
   const ReadAnswer answer = Read(out.view());
   EXPECT_EQ(answer.status, "200 OK");
-  const json body = json::parse(answer.body);
-  ASSERT_EQ(body["checks"].size(), 2U);
-  EXPECT_EQ(body["checks"][0]["allowed"], false);
-  EXPECT_EQ(body["checks"][0]["retry_after"], 37);
-  EXPECT_EQ(body["checks"][1], json({{"allowed", true}}));
+  const Json body(answer.body);
+  const simdjson::dom::array checks = body.List("checks");
+  ASSERT_EQ(checks.size(), 2U);
+  EXPECT_FALSE(bool(checks.at(0)["allowed"]));
+  EXPECT_EQ(int64_t(checks.at(0)["retry_after"]), 37);
+  EXPECT_EQ(simdjson::minify(checks.at(1)), R"({"allowed":true})");
 }
 
 TEST(Answer, IsSmall) {

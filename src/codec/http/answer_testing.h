@@ -1,6 +1,8 @@
 // For tests: rules and verdicts made by hand, and answers taken apart.
 #pragma once
 
+#include <simdjson.h>
+
 #include <chrono>
 #include <deque>
 #include <map>
@@ -44,6 +46,23 @@ inline Decision MakeDecision(Outcome outcome, uint32_t limit, uint32_t remaining
   decision.reset_after = reset_after;
   return decision;
 }
+
+// A JSON text; its members stay readable as long as it lives.
+class Json {
+ public:
+  explicit Json(std::string_view text) : root_(parser_.parse(text)) {}
+
+  simdjson::dom::element operator[](std::string_view name) const { return root_[name]; }
+  [[nodiscard]] std::string Text(std::string_view name) const {
+    return std::string(std::string_view(root_[name]));
+  }
+  [[nodiscard]] int64_t Number(std::string_view name) const { return root_[name]; }
+  [[nodiscard]] simdjson::dom::array List(std::string_view name) const { return root_[name]; }
+
+ private:
+  simdjson::dom::parser parser_;
+  simdjson::dom::element root_;
+};
 
 // An answer as a client sees it.
 struct ReadAnswer {
