@@ -16,7 +16,7 @@ using weir::fuzz::Require;
 
 // Everything a body said, or the error.
 std::string Read(JsonReader& reader, std::string_view text, char behind) {
-  const std::string padded = std::string(text) + std::string(JsonReader::kPadding, behind);
+  const std::string padded = std::string(text) + std::string(64, behind);
   const std::string_view body(padded.data(), text.size());
   std::string said;
   const auto attributes = [&](const auto& list) {

@@ -21,8 +21,6 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 using simdjson::error_code;
 
-static_assert(JsonReader::kPadding >= simdjson::SIMDJSON_PADDING);
-
 constexpr size_t kShownBytes = 40;  // of what a client sent, in an error
 constexpr size_t kNameBytesMax = 128;
 constexpr uint64_t kLastsSecondsMax =
@@ -56,6 +54,9 @@ std::string Shown(std::string_view text) {
 }  // namespace
 
 struct JsonReader::State {
+  // simdjson looks at the byte behind the text: a brace there would complete an object that is not
+  // whole. So the text is copied to where blanks follow it.
+  std::string padded;
   ondemand::parser parser;
   ondemand::document document;
   std::vector<Attribute> attributes;
@@ -104,8 +105,8 @@ bool JsonReader::State::Read(std::string_view body, uint16_t members, Object& in
   released.clear();
   batch = in_check = false;
   error.clear();
-  if (const auto code =
-          parser.iterate(body.data(), body.size(), body.size() + kPadding).get(document)) {
+  padded.assign(body).append(simdjson::SIMDJSON_PADDING, ' ');
+  if (const auto code = parser.iterate(padded.data(), body.size(), padded.size()).get(document)) {
     return FailMalformed(code);
   }
   ondemand::object object;

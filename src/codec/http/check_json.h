@@ -1,5 +1,5 @@
 // JSON bodies of the HTTP front, read without building a tree. One reader per thread; what it gives
-// points into the body or the reader and is good until either is used again.
+// points into the reader and is good until it reads again.
 //
 //   {"key": "user-1"}
 //   {"attributes": {"ip": "192.0.2.1", "path": "/login"}, "cost": 2, "peek": false, "id": "r-1"}
@@ -42,8 +42,6 @@ struct SettleQuestion {
 
 class JsonReader {
  public:
-  // Bytes behind a body that must be readable; what they hold does not matter.
-  static constexpr size_t kPadding = 64;
   static constexpr size_t kChecksMax = 100;
   static constexpr size_t kIdBytesMax = 128;
 
