@@ -12,6 +12,7 @@ inline constexpr int kFailure = 1;  // could not be done
 inline constexpr int kUsage = 2;    // asked wrongly
 
 // REQUIRES: `status` outlives the parsing of `app`'s command line.
+void RegisterBench(CLI::App& app, int& status);
 void RegisterServe(CLI::App& app, int& status);
 void RegisterSimulate(CLI::App& app, int& status);
 void RegisterRules(CLI::App& app, int& status);

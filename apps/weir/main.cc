@@ -58,6 +58,7 @@ int main(int argc, char** argv) {
   CLI::App app("weir: a rate limiter", "weir");
   app.set_version_flag("--version", std::string(weir::kVersion));
 #ifdef WEIR_HAS_SERVER
+  weir::app::RegisterBench(app, status);
   weir::app::RegisterServe(app, status);
 #endif
   weir::app::RegisterSimulate(app, status);
