@@ -20,6 +20,17 @@ concept Delays = requires(const algorithm::Plan& plan, typename Algo::State stat
   Algo::StartNs(plan, state);
 };
 
+// The four bytes at the end, written as the word that they are: a compiler that is left to join
+// four stores makes two of them at times.
+[[gnu::always_inline]] inline void Label(Outcome outcome, Basis basis, Decision& out) noexcept {
+  static_assert(offsetof(Decision, basis) == offsetof(Decision, outcome) + 1 &&
+                offsetof(Decision, problem) == offsetof(Decision, outcome) + 2 &&
+                offsetof(Decision, spare) == offsetof(Decision, outcome) + 3);
+  const uint8_t label[] = {static_cast<uint8_t>(outcome), static_cast<uint8_t>(basis),
+                           static_cast<uint8_t>(Problem::kNone), 0};
+  std::memcpy(reinterpret_cast<char*>(&out) + offsetof(Decision, outcome), label, sizeof label);
+}
+
 template <class Algo>
 struct Answer {
   using Plan = algorithm::Plan;
@@ -39,18 +50,6 @@ struct Answer {
     out.charged = charged;
   }
 
-  // The four bytes at the end, written as the word that they are: a compiler that is left to join
-  // four stores makes two of them at times.
-  [[gnu::always_inline]] static void Label(Outcome outcome, Decision& out,
-                                           Basis basis = Basis::kStore) noexcept {
-    static_assert(offsetof(Decision, basis) == offsetof(Decision, outcome) + 1 &&
-                  offsetof(Decision, problem) == offsetof(Decision, outcome) + 2 &&
-                  offsetof(Decision, spare) == offsetof(Decision, outcome) + 3);
-    const uint8_t label[] = {static_cast<uint8_t>(outcome), static_cast<uint8_t>(basis),
-                             static_cast<uint8_t>(Problem::kNone), 0};
-    std::memcpy(reinterpret_cast<char*>(&out) + offsetof(Decision, outcome), label, sizeof label);
-  }
-
   [[gnu::always_inline]] static void EndAllowed(const Plan& plan, const State& state,
                                                 const Now& now, Decision& out) noexcept {
     if constexpr (Delays<Algo>) {
@@ -59,7 +58,7 @@ struct Answer {
       out.retry_after = Duration::zero();
     }
     Describe(plan, state, now, out);
-    Label(Outcome::kAllowed, out);
+    Label(Outcome::kAllowed, Basis::kStore, out);
   }
 
   // REQUIRES: the cost does not fit, and could.
@@ -71,7 +70,7 @@ struct Answer {
     // Where one unit does not fit nothing is left, and most ask for one.
     out.remaining = cost == 1 ? 0 : static_cast<uint32_t>(Algo::Available(plan, state, now));
     out.charged = 0;
-    Label(Outcome::kDenied, out);
+    Label(Outcome::kDenied, Basis::kStore, out);
   }
 
   static void Allow(const Plan& plan, const State& state, const Now& now, uint64_t charged,
@@ -157,7 +156,7 @@ struct Answer {
       Begin(plan.burst, 0, out);
       out.retry_after = Duration::zero();
       Describe(plan, state, now, out);
-      Label(Outcome::kDenied, out);
+      Label(Outcome::kDenied, Basis::kStore, out);
       out.problem = Problem::kCostAboveBurst;
     }
     // What went into a full state cannot be given back: it would take others' charges along.
@@ -175,7 +174,7 @@ struct Answer {
       Begin(plan.burst, 0, out);
       out.retry_after = Duration::zero();
       Describe(within, state, now, out);
-      Label(Outcome::kRefused, out);
+      Label(Outcome::kRefused, Basis::kStore, out);
       out.problem = Problem::kMaxWaitTooShort;
       return false;
     }

@@ -151,7 +151,7 @@ struct Leases {
     }
     const uint64_t after = left - cost;
     Reply::Begin(plan.burst, static_cast<uint32_t>(cost), out);
-    Reply::Label(Outcome::kAllowed, out, Basis::kLease);
+    Label(Outcome::kAllowed, Basis::kLease, out);
     out.retry_after = Duration::zero();
     out.reset_after = algorithm::ToDuration(cell.known_reset_ns);
     out.remaining = static_cast<uint32_t>(cell.known_available + after);

@@ -7,6 +7,7 @@
 #include "weir/decision.h"
 
 #include "algorithm/plan.h"
+#include "store/memory/answer.h"
 #include "store/memory/binding.h"
 #include "store/memory/shared_state.h"
 
@@ -61,10 +62,7 @@ template <class OwedUntil>
   out.limit = plan.burst;
   out.remaining = static_cast<uint32_t>(sketch.per_emission.Divide(sketch.tolerance - after));
   out.charged = static_cast<uint32_t>(cost);
-  out.outcome = Outcome::kAllowed;
-  out.basis = Basis::kSketch;
-  out.problem = Problem::kNone;
-  out.spare = 0;
+  Label(Outcome::kAllowed, Basis::kSketch, out);
   return true;
 }
 
