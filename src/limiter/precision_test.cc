@@ -79,6 +79,22 @@ TEST(Precision, AKeyThatComesNearItsLimitIsDecidedExactlyFromThenOn) {
   EXPECT_GE(allowed, 39U);
 }
 
+TEST(Precision, AKeyGetsASlotPastHalfOfWhatFitsInTheSketch) {
+  const auto in_sketch = [](const Quota& quota) {
+    ManualClock clock(testing::Noon());
+    Limiter limiter = Sketched(quota, clock);
+    int count = 0;
+    while (limiter.Check("key").basis == Basis::kSketch) {
+      ++count;
+    }
+    return count;
+  };
+  EXPECT_EQ(in_sketch(*Quota::Parse("1/h burst 40")), 20);
+  EXPECT_EQ(in_sketch(*Quota::Parse("1/h burst 1")), 1) << "the first always";
+  EXPECT_EQ(in_sketch(*Quota::Parse("gap 1h")), 1);
+  EXPECT_EQ(in_sketch(*Quota::Parse("80/h fixed-window")), 10) << "a quarter fits there at once";
+}
+
 // A random history; false at the first charge that the quota itself would have refused.
 bool FitsTheQuota(uint64_t seed) {
   Random random(seed);

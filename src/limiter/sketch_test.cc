@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,7 +15,6 @@
 
 #include "weir/limiter.h"
 
-#include "algorithm/sketch_word.h"
 #include "limiter/limiter_state.h"
 #include "store/memory/sketch_engine.h"
 #include "testing/oracle.h"
@@ -64,10 +62,12 @@ struct Bench {
         }()),
         limiter(*Limiter::Create(quota, store)) {}
 
-  Decision InSketch(std::string_view key, uint64_t cost = 1, ChargeMode mode = ChargeMode::kAdmit) {
+  Decision InSketch(std::string_view key, uint64_t cost = 1, ChargeMode mode = ChargeMode::kAdmit,
+                    Duration behind = Duration::zero()) {
     SharedState& shared = store->state();
     Decision decision;
-    DecideInSketch(limiter.state().current(), base::HashKey(key, shared.secret), shared.ReadClock(),
+    DecideInSketch(limiter.state().current(), base::HashKey(key, shared.secret),
+                   shared.ReadClock() - static_cast<uint64_t>(behind.count()),
                    Request{.cost = cost, .mode = mode}, decision);
     return decision;
   }
@@ -85,33 +85,6 @@ Duration RandomWait(Random& random, const Quota& quota) {
       static_cast<uint64_t>(std::max<int64_t>(quota.window().count(), int64_t{1'000'000'000}));
   return Duration(static_cast<int64_t>(
       random.OneIn(3) ? 0 : random.Scaled(1, random.OneIn(8) ? 3 * window : window / 4)));
-}
-
-RC_GTEST_PROP(SketchWords, NoKeyIsEverSeenOwingLessThanItWasCharged, ()) {
-  Random random = Seeded();
-  const auto check = [&]<class Lanes>(Lanes) {
-    uint64_t words[2];
-    int64_t now = static_cast<int64_t>(random.Below(uint64_t{1} << 50));
-    words[0] = words[1] = Lanes::At(now);
-    std::map<std::pair<int, unsigned>, int64_t> owed;  // by word and lanes
-    for (int step = 0; step < 300; ++step) {
-      now += static_cast<int64_t>(random.Scaled(1, uint64_t{4} << Lanes::kBits) - 1);
-      const int word = random.OneIn(2) ? 1 : 0;
-      const unsigned chosen = Lanes::Choose(random.Next());
-      const int64_t until = now + static_cast<int64_t>(random.Below(Lanes::kToleranceMax) + 1);
-      words[word] = Lanes::Raise(words[word], chosen, now, until);
-      int64_t& mine = owed[{word, chosen}];
-      mine = std::max(mine, until);
-      if (random.OneIn(50)) {
-        words[0] = words[1] = Lanes::Merge(words[0], words[1], now);
-      }
-      for (const auto& [place, least] : owed) {
-        RC_ASSERT(least <= now || Lanes::Estimate(words[place.first], place.second, now) >= least);
-      }
-    }
-  };
-  check(algorithm::ShortLanes{});
-  check(algorithm::LongLanes{});
 }
 
 RC_GTEST_PROP(SketchLaw, AdmitsNothingThatTheQuotaItselfWouldRefuse, ()) {
@@ -352,6 +325,50 @@ TEST(SketchSweep, LongQuietLifeUnderTrafficLeavesOtherWordsClean) {
       ASSERT_LE(decision.reset_after, milliseconds(1)) << step;
     }
   }
+}
+
+TEST(SketchLaw, OfAQueueAdmitsWhatStartsAtOnce) {
+  for (const uint32_t at_once : {1U, 3U, 40U}) {
+    Bench at(*Quota::Queue(10, hours(1), 60, at_once));
+    uint32_t allowed = 0;
+    for (Decision decision = at.InSketch("key"); decision.allowed();
+         decision = at.InSketch("key")) {
+      ASSERT_EQ(decision.start_after(), Duration::zero());
+      ++allowed;
+    }
+    EXPECT_EQ(allowed, at_once);
+  }
+}
+
+TEST(SketchSkew, AStampFarBehindOthersFindsWhatTheyCharged) {
+  // Quotas with fine ticks, on short lanes and on long ones: their clocks would wrap in a minute.
+  for (const uint32_t burst : {10U, 100U}) {
+    Bench at(*Quota::TokenBucket(1, minutes(10), burst),
+             {.budget_bytes = 128 << 10, .max_skew = minutes(10)});
+    Bench fast(*Quota::TokenBucket(1000, milliseconds(10), burst),
+               {.budget_bytes = 128 << 10, .max_skew = minutes(10)});
+    for (Bench* bench : {&at, &fast}) {
+      while (bench->InSketch("key").allowed()) {
+      }
+      for (const Duration behind : {seconds(1), seconds(20), seconds(35), seconds(70), seconds(140),
+                                    seconds(280), seconds(599)}) {
+        EXPECT_FALSE(bench->InSketch("key", 1, ChargeMode::kAdmit, behind).allowed())
+            << burst << " " << behind.count();
+      }
+    }
+  }
+}
+
+TEST(SketchUpdate, CarriesWhatAWindowHoldsForAsLongAsItDoes) {
+  Bench at(*Quota::Parse("100/min fixed-window"));
+  while (at.InSketch("key").allowed()) {
+  }
+  const Duration drained = at.InSketch("key", 0).reset_after;
+  ASSERT_TRUE(at.limiter.Update(*Quota::Parse("100/h fixed-window")).ok());
+  // Drained under the old law, and yet within its window.
+  at.clock.Advance(drained + seconds(5));
+  ASSERT_LT(drained + seconds(5), minutes(1));
+  EXPECT_FALSE(at.InSketch("key").allowed());
 }
 
 TEST(SketchUpdate, CarriesWhatIsOwed) {
