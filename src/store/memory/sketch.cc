@@ -28,9 +28,10 @@ void Sketch::Cut(uint8_t group, uint8_t shift, uint64_t now_ns) noexcept {
   const Part old = parts_[group].load();
   const uint64_t half = CountOf(old) / 2;
   const int64_t near = static_cast<int64_t>(now_ns >> shift);
-  // Nobody may look at one half before it has what the other was charged, so all wait meanwhile.
-  // Whoever swapped a word of the old part after this finds it gone, and charges again.
-  parts_[group].store(kBeingCut);
+  // From here on all read both halves and charge the lower one. Whoever swapped a word of the old
+  // part after this finds it gone, and charges again.
+  parts_[group].store((old - 1) | kBeingCut);
+  WEIR_TEST_POINT(kSketchCut);
   for (uint64_t i = 0; i < half; ++i) {
     Word& lower = words_[BeginOf(old) + i];
     const uint64_t upper = words_[BeginOf(old) + half + i].load();
@@ -38,6 +39,7 @@ void Sketch::Cut(uint8_t group, uint8_t shift, uint64_t now_ns) noexcept {
     while (!lower.compare_exchange_weak(seen, Lanes::Merge(seen, upper, near))) {
     }
   }
+  WEIR_TEST_POINT(kSketchFolded);
   parts_[group].store(old - 1);
 }
 

@@ -6,12 +6,14 @@
 // group has all of it. A further one gets half of the largest part: that half is folded onto the
 // other, lane by lane the later instant, so nothing that was charged is forgotten.
 //
-// A part may be cut while others charge it. They wait while it is being cut, which takes a pass
-// over its words and happens when the first quota of a new length comes. They load the part, the
-// word, and the part again before they trust the word, and once more after they have swapped it: a
-// charge that came too late to be folded is then made again where it belongs, and counts twice if
-// it was folded all the same. All of these are sequentially consistent, as is the folding: either
-// it sees the charge, or the charge sees that the part is being cut.
+// A part may be cut while others charge it, which takes a pass over its words and happens when the
+// first quota of a new length comes. Nobody waits for that: whoever finds the part being cut reads
+// a key's word in both halves, goes by the later instant of each lane, as if the two had been
+// folded already, and charges the lower one. All load the part, the word, and the part again before
+// they trust the word, and once more after they have swapped it: a charge that came too late to be
+// folded is then made again where it belongs, and counts twice if it was folded all the same. All
+// of these are sequentially consistent, as is the folding: either it sees the charge, or the charge
+// sees that the part is being cut.
 #pragma once
 
 #include <atomic>
@@ -23,7 +25,7 @@
 #include "base/key_hash.h"
 #include "base/mapped_memory.h"
 #include "base/mutex.h"
-#include "base/spin_lock.h"
+#include "store/memory/test_hooks.h"
 
 namespace weir::store {
 
@@ -78,16 +80,17 @@ class Sketch {
   void OrderWith(const Plan& plan, uint64_t hash) noexcept {
     const std::atomic<Part>& own = parts_[plan.group];
     for (Part part = kNoPart; part != own.load();) {
-      part = Settled(own);
-      WordOf(part, hash).fetch_add(0);
+      part = own.load();
+      Word& word = WordOf(part, hash);
+      word.fetch_add(0);
+      if (IsBeingCut(part)) [[unlikely]] {
+        UpperOf(part, word).fetch_add(0);
+      }
     }
   }
 
   void Prefetch(const Plan& plan, uint64_t hash) const noexcept {
-    const Part part = parts_[plan.group].load(std::memory_order_relaxed);
-    if (part != kBeingCut) [[likely]] {
-      __builtin_prefetch(&WordOf(part, hash), 1, 3);
-    }
+    __builtin_prefetch(&WordOf(parts_[plan.group].load(std::memory_order_relaxed), hash), 1, 3);
   }
 
   // Brings words that have drained at `floor_ns` up to it, so that their clocks can wrap. Does what
@@ -99,35 +102,44 @@ class Sketch {
   static constexpr uint64_t kSalt = base::SaltFor(0x736b65746368);
   static constexpr uint64_t kPassesPerWrap = 8;
 
-  // begin << 8 | log2(words), or kNoPart.
+  // begin << 8 | being cut << 7 | log2(words), or kNoPart. While it is being cut this is the lower
+  // half already, and as many words after it are still to be folded onto it.
   using Part = uint64_t;
   static constexpr Part kNoPart = ~uint64_t{0};
-  static constexpr Part kBeingCut = kNoPart - 1;
+  static constexpr Part kBeingCut = 1U << 7;
 
   [[nodiscard]] static uint64_t BeginOf(Part part) noexcept { return part >> 8; }
-  [[nodiscard]] static uint64_t CountOf(Part part) noexcept { return uint64_t{1} << (part & 255U); }
+  [[nodiscard]] static uint64_t CountOf(Part part) noexcept { return uint64_t{1} << (part & 63U); }
+  [[nodiscard]] static bool IsBeingCut(Part part) noexcept { return (part & kBeingCut) != 0; }
   [[nodiscard]] Word& WordOf(Part part, uint64_t hash) const noexcept {
     return words_[BeginOf(part) + (hash & (CountOf(part) - 1))];
   }
 
-  [[nodiscard]] static Part Settled(const std::atomic<Part>& own) noexcept {
-    Part part = own.load();
-    base::Backoff backoff;
-    while (part == kBeingCut) [[unlikely]] {
-      backoff.Wait();
-      part = own.load();
+  // The word that is folded onto this one.
+  [[nodiscard]] static Word& UpperOf(Part part, Word& lower) noexcept {
+    return *(&lower + CountOf(part));
+  }
+
+  // What a key's word holds, given what was read of it. Worth something only if the part is still
+  // the same afterwards: the upper half may be another group's by then.
+  template <class Lanes>
+  [[nodiscard]] static uint64_t Known(Part part, Word& word, uint64_t seen,
+                                      int64_t now_tick) noexcept {
+    if (IsBeingCut(part) && !WEIR_MUTANT(kHalfOfACut)) [[unlikely]] {
+      return Lanes::Merge(seen, UpperOf(part, word).load(), now_tick);
     }
-    return part;
+    return seen;
   }
 
   template <class Lanes>
   [[nodiscard]] int64_t LookIn(const Plan& plan, uint64_t hash, int64_t now_tick) const noexcept {
     const std::atomic<Part>& own = parts_[plan.group];
     for (;;) {
-      const Part part = Settled(own);
-      const uint64_t word = WordOf(part, hash).load();
+      const Part part = own.load();
+      Word& word = WordOf(part, hash);
+      const uint64_t known = Known<Lanes>(part, word, word.load(), now_tick);
       if (own.load() == part) [[likely]] {
-        return Lanes::Estimate(word, Lanes::Choose(hash), now_tick);
+        return Lanes::Estimate(known, Lanes::Choose(hash), now_tick);
       }
     }
   }
@@ -137,18 +149,24 @@ class Sketch {
     const unsigned chosen = Lanes::Choose(hash);
     const std::atomic<Part>& own = parts_[plan.group];
     for (;;) {
-      const Part part = Settled(own);
+      const Part part = own.load();
       Word& word = WordOf(part, hash);
       uint64_t seen = word.load();
+      const uint64_t known = Known<Lanes>(part, word, seen, now_tick);
       if (own.load() != part) [[unlikely]] {
         continue;
       }
-      const int64_t until = decide(Lanes::Estimate(seen, chosen, now_tick));
+      const int64_t until = decide(Lanes::Estimate(known, chosen, now_tick));
       if (until == kNothing) {
         return;
       }
-      const uint64_t raised = Lanes::Raise(seen, chosen, now_tick, until);
-      if (word.compare_exchange_strong(seen, raised) && own.load() == part) [[likely]] {
+      const uint64_t raised = Lanes::Raise(known, chosen, now_tick, until);
+      WEIR_TEST_POINT(kSketchDecided);
+      if (!word.compare_exchange_strong(seen, raised)) [[unlikely]] {
+        continue;
+      }
+      WEIR_TEST_POINT(kSketchCharged);
+      if (own.load() == part || WEIR_MUTANT(kChargedInACut)) [[likely]] {
         return;
       }
     }

@@ -11,21 +11,25 @@
 namespace weir::store {
 
 enum class TestPoint {
-  kRead,          // before a state is loaded
-  kIdentity,      // between a state and its identity
-  kCommit,        // before a state is swapped
-  kInstall,       // before a slot is taken
-  kInstallId,     // slot locked, identity not yet written
-  kInstallState,  // identity written, state not yet
-  kInsertLock,    // before the stripe is locked
-  kSearch,        // stripe locked, nothing read yet
-  kFirstState,    // the key is known to have no slot
-  kReckoned,      // what a give-back comes to is known, and not yet counted
-  kRefund,        // counted, not yet given back
-  kCleared,       // the sweeper has cleared an overflow bit
-  kLeaseSpend,    // the owner has looked at its lease and will spend from it
-  kLeaseSpent,    // it has, and does not know yet whether the lease was closed meanwhile
-  kLeaseClosed,   // leases are closed, and not yet given back
+  kRead,           // before a state is loaded
+  kIdentity,       // between a state and its identity
+  kCommit,         // before a state is swapped
+  kInstall,        // before a slot is taken
+  kInstallId,      // slot locked, identity not yet written
+  kInstallState,   // identity written, state not yet
+  kInsertLock,     // before the stripe is locked
+  kSearch,         // stripe locked, nothing read yet
+  kFirstState,     // the key is known to have no slot
+  kReckoned,       // what a give-back comes to is known, and not yet counted
+  kRefund,         // counted, not yet given back
+  kCleared,        // the sweeper has cleared an overflow bit
+  kLeaseSpend,     // the owner has looked at its lease and will spend from it
+  kLeaseSpent,     // it has, and does not know yet whether the lease was closed meanwhile
+  kLeaseClosed,    // leases are closed, and not yet given back
+  kSketchDecided,  // a charge is decided, and its word not yet swapped
+  kSketchCharged,  // swapped, and the part not yet looked at again
+  kSketchCut,      // a part is being cut, and nothing is folded yet
+  kSketchFolded,   // all of it is, and the other half not yet given away
 };
 
 enum class Mutant {
@@ -44,6 +48,8 @@ enum class Mutant {
   kLeaseOverdrawn,      // a lease is spent although the state is over its limit
   kRefundBeforeSpends,  // what is owed is reckoned before leases learn of the give-back
   kLeaseUnasked,        // the owner does not look whether its lease was closed
+  kHalfOfACut,          // of a part that is being cut only the lower half is looked at
+  kChargedInACut,       // a charge does not look whether its part was cut meanwhile
 };
 
 extern std::atomic<Mutant> planted_mutant;
