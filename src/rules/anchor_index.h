@@ -82,9 +82,10 @@ class AnchorIndex {
     return true;
   }
   [[nodiscard]] static uint64_t HashOf(const Probe& probe, std::string_view part) noexcept {
-    return base::MixHash(base::HashKey(part, base::ProcessSecret()),
-                         base::SaltFor(uint64_t{probe.attribute} << 32 | probe.length << 8 |
-                                       static_cast<uint64_t>(probe.kind)));
+    return base::MixHash(
+        base::HashKey(part, base::ProcessSecret()),
+        base::SaltFor(uint64_t{probe.attribute} << 32 | uint64_t{probe.length} << 8 |
+                      static_cast<uint64_t>(probe.kind)));
   }
   [[nodiscard]] static uint64_t HashOf(const Probe& probe,
                                        const base::IpAddress& address) noexcept {

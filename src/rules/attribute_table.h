@@ -14,7 +14,7 @@ inline constexpr size_t kMaxSetAttributes = 256;
 
 class AttributeTable {
  public:
-  static constexpr uint16_t kNone = ~uint16_t{0};
+  static constexpr uint16_t kNone = 0xFFFF;
 
   // The number of a name, given now if it has none yet; nullopt if there are too many.
   std::optional<uint16_t> Intern(std::string_view name) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/key_hash.h"
@@ -16,6 +18,23 @@
 namespace weir {
 
 namespace {
+
+// Files in the order in which they were first told of, each from top to bottom.
+void SortByPlace(std::vector<RuleIssue>& issues) {
+  std::map<std::string_view, size_t> files;
+  std::vector<std::tuple<size_t, uint32_t, uint32_t, size_t>> places;
+  for (size_t i = 0; i < issues.size(); ++i) {
+    const size_t file = files.emplace(issues[i].file, files.size()).first->second;
+    places.emplace_back(file, issues[i].line, issues[i].column, i);
+  }
+  std::sort(places.begin(), places.end());
+  std::vector<RuleIssue> sorted;
+  sorted.reserve(issues.size());
+  for (const auto& place : places) {
+    sorted.push_back(std::move(issues[std::get<3>(place)]));
+  }
+  issues = std::move(sorted);
+}
 
 RuleParse Make(std::span<const rules::SourceText> sources, rules::Issues issues) {
   uint64_t version = 0;
@@ -35,9 +54,7 @@ RuleParse Make(std::span<const rules::SourceText> sources, rules::Issues issues)
     parse.rules = std::make_shared<const RuleSet>(std::move(state));
   }
   parse.issues = issues.Take();
-  std::stable_sort(
-      parse.issues.begin(), parse.issues.end(),
-      [](const RuleIssue& a, const RuleIssue& b) { return a.file == b.file && a.line < b.line; });
+  SortByPlace(parse.issues);
   return parse;
 }
 
