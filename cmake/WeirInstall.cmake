@@ -7,6 +7,11 @@ if(WEIR_BUILD_C_LIBRARY)
   install(TARGETS weir_c EXPORT weirTargets)
 endif()
 install(EXPORT weirTargets NAMESPACE weir:: DESTINATION "${package_dir}")
+# An export of its own: only who asks for the component needs what it stands on.
+if(WEIR_BUILD_RULES)
+  install(TARGETS weir_rules EXPORT weirRulesTargets FILE_SET HEADERS)
+  install(EXPORT weirRulesTargets NAMESPACE weir:: DESTINATION "${package_dir}")
+endif()
 configure_package_config_file(cmake/weirConfig.cmake.in "${PROJECT_BINARY_DIR}/weirConfig.cmake"
   INSTALL_DESTINATION "${package_dir}")
 # Until 1.0 a minor version may change the interface.
@@ -31,6 +36,17 @@ if(WEIR_BUILD_C_LIBRARY)
   configure_file(cmake/weir-c.pc.in "${PROJECT_BINARY_DIR}/weir-c.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/weir-c.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
   install(FILES docs/man/weir.3 DESTINATION "${CMAKE_INSTALL_MANDIR}/man3")
+endif()
+
+if(WEIR_BUILD_RULES)
+  if(BUILD_SHARED_LIBS)
+    set(WEIR_PC_RULES_LIBRARY "-L\${libdir} -lweir_rules")
+  else()
+    set(WEIR_PC_RULES_LIBRARY "\${libdir}/libweir_rules.a")
+  endif()
+  configure_file(cmake/weir-rules.pc.in "${PROJECT_BINARY_DIR}/weir-rules.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/weir-rules.pc"
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 endif()
 
 if(WEIR_BUILD_APPS)

@@ -48,6 +48,7 @@ configure -S "$here/outside" -B "$scratch/found" -DCMAKE_PREFIX_PATH="$prefix"
 compile "$scratch/found"
 expect find_package "$scratch/found/outside"
 expect "find_package from C" "$scratch/found/outside_c"
+expect "find_package of rules" "$scratch/found/outside_rules"
 
 # A moved tree still works: nothing installed names the folder it was first put in.
 mv "$prefix" "$scratch/moved"
@@ -57,6 +58,9 @@ export PKG_CONFIG_PATH=${pc%/*}
 read -ra flags <<<"$(pkg-config --cflags --libs weir)"
 "${CXX:-c++}" -std=c++20 "$here/outside/main.cc" -o "$scratch/plain" "${flags[@]}"
 expect pkg-config "$scratch/plain"
+read -ra flags <<<"$(pkg-config --cflags --libs weir-rules)"
+"${CXX:-c++}" -std=c++20 "$here/outside/rules.cc" -o "$scratch/plain_rules" "${flags[@]}"
+expect "pkg-config of rules" "$scratch/plain_rules"
 
 # weir/asio.h is for those who have Boost; nobody else needs it.
 if printf '#include <boost/asio.hpp>' | "${CXX:-c++}" -E -x c++ - >/dev/null 2>&1; then
@@ -91,6 +95,7 @@ configure -S "$here/outside" -B "$scratch/found_shared" \
 compile "$scratch/found_shared"
 expect "shared library" "$scratch/found_shared/outside"
 expect "shared library from C" "$scratch/found_shared/outside_c"
+expect "shared library of rules" "$scratch/found_shared/outside_rules"
 
 # Both need the C++ runtime and nothing else.
 for name in libweir.so libweirxx.so; do
