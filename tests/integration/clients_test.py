@@ -42,7 +42,8 @@ class Clients(unittest.TestCase):
         weir = harness.Weir(self)
         output = self.run_program(
             "timeout", "60", harness.program("redis-benchmark"), "-p", str(weir.resp),
-            "-n", "20000", "-P", "16", "-r", "1000", "-q", "CL.THROTTLE", "key:__rand_int__", "15", "30", "60")
+            "-n", "20000", "-P", "16", "-r", "1000", "-q",
+            "CL.THROTTLE", "key:__rand_int__", "15", "30", "60")
         self.assertIn("requests per second", output)
         self.assertEqual(weir.metric('weir_request_errors_total{protocol="resp"}'), 0)
 
