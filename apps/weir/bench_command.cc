@@ -51,8 +51,8 @@ int Fail(const Error& error) {
 }
 
 Result<Duration> ReadTime(const std::string& option, const std::string& text, Duration least) {
-  // "0s" is what turns the warm-up off; the parser knows only times that pass.
-  if (text == "0s" && least == Duration::zero()) {
+  // What turns the warm-up off; the parser knows only times that pass.
+  if ((text == "0s" || text == "0ms") && least == Duration::zero()) {
     return Duration::zero();
   }
   auto time = simulate::ParseDuration(text);
