@@ -8,6 +8,10 @@ import unittest
 
 import harness
 
+# A sanitizer keeps freed memory for a while, and puts room around what is in use.
+SANITIZED = b"__asan_init" in pathlib.Path(harness.WEIR).read_bytes()
+SLACK = 16 if SANITIZED else 1
+
 RULES = "rules:\n  - name: all\n    per: key\n    limit: 1000/s\n"
 
 
@@ -95,7 +99,7 @@ class Abuse(unittest.TestCase):
             except TimeoutError:
                 pass  # it is not read from any more, as it should be
         self.assert_well()
-        self.assertLess(memory_kib(weir.pid) - before, 64 * 1024)
+        self.assertLess(memory_kib(weir.pid) - before, SLACK * 64 * 1024)
 
     def test_many_idle_and_half_open_connections(self):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -108,7 +112,7 @@ class Abuse(unittest.TestCase):
             self.addCleanup(one.close)
             idle.append(one)
         harness.wait_for("the connections", lambda: weir.metric("weir_connections_open") >= 1500)
-        self.assertLess(memory_kib(weir.pid) - before, 1500 * 64)
+        self.assertLess(memory_kib(weir.pid) - before, SLACK * 1500 * 64)
         self.assert_well()
 
     def test_connections_beyond_the_limit_are_closed_at_once(self):
