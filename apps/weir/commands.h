@@ -15,6 +15,7 @@ inline constexpr int kUsage = 2;    // asked wrongly
 void RegisterBench(CLI::App& app, int& status);
 void RegisterServe(CLI::App& app, int& status);
 void RegisterSimulate(CLI::App& app, int& status);
+void RegisterTop(CLI::App& app, int& status);
 void RegisterRules(CLI::App& app, int& status);
 void RegisterExplain(CLI::App& app, int& status);
 

@@ -60,6 +60,7 @@ int main(int argc, char** argv) {
 #ifdef WEIR_HAS_SERVER
   weir::app::RegisterBench(app, status);
   weir::app::RegisterServe(app, status);
+  weir::app::RegisterTop(app, status);
 #endif
   weir::app::RegisterSimulate(app, status);
 #if WEIR_HAS_RULES
