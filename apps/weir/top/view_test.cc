@@ -1,5 +1,6 @@
 #include "apps/weir/top/view.h"
 
+#include <algorithm>
 #include <sstream>
 #include <string>
 
