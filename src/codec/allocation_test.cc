@@ -38,6 +38,11 @@ void* operator new(size_t size) {
   }
   return memory;
 }
+// simdjson, which is a library from outside, uses this one.
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  ++allocations;
+  return std::malloc(size);
+}
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }
