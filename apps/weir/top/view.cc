@@ -98,8 +98,10 @@ std::string View(const std::optional<Snapshot>& before, const Snapshot& now,
     all.decisions += rows.back().decisions;
     all.denied += rows.back().denied;
   }
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const Row& a, const Row& b) { return a.decisions > b.decisions; });
+  // Among equals in the order of the file, which is that of the snapshots in memory.
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return a.decisions != b.decisions ? a.decisions > b.decisions : a.rule < b.rule;
+  });
 
   const size_t width = std::max<size_t>(options.terminal.width, 40);
   const size_t numbers = std::min(kNumbers * kNumberColumns, width - kNameMin);
