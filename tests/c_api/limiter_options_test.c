@@ -172,7 +172,8 @@ static void test_hot_keys(void) {
   EXPECT(stats.leases > 0);
   // A thread that ends gives back what is left.
   EXPECT(stats.leases_returned <= stats.leases);
-  EXPECT((stats.leases_returned == 0) == (stats.lease_units_returned == 0));
+  // Of a lease whose time is over nothing is left to give.
+  EXPECT(stats.lease_units_returned == 0 || stats.leases_returned != 0);
 }
 
 int main(void) {
