@@ -21,7 +21,7 @@ class Admin(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         Admin.asked.append(self.path)
         if self.headers.get("Authorization") != f"Bearer {TOKEN}":
-            self.answer(401, "{}")
+            self.answer(403, "{}")
         elif self.path == "/metrics":
             Admin.looks += 1
             self.answer(200, 'weir_build_info{version="9.9"} 1\n'
@@ -108,6 +108,8 @@ class TopCommand(unittest.TestCase):
         self.assertIn("no token in the first line", self.call("--token-file", "/none").stderr)
 
     def test_says_that_nobody_is_there(self):
+        self.server.shutdown()
+        self.thread.join()
         self.server.server_close()
         done = self.call("--once")
         self.assertEqual(done.returncode, 1)
