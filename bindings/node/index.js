@@ -135,7 +135,7 @@ class Hold {
 
   constructor(bytes) {
     this.#bytes = bytes;
-    this.fence = new DataView(bytes.buffer).getBigUint64(32, little);
+    this.fence = new DataView(bytes.buffer).getBigUint64(native.receiptSize, little);
   }
 
   static bytesOf(hold) {
@@ -197,7 +197,7 @@ class Limiter {
   // A decision with a receipt for giveBack. Modes: admit, count-always, up-to, dry-run.
   charge(key, cost = 1, mode = 'admit') {
     native.charge(this.#handle, key, wholeNumber('cost', cost), indexIn('mode', mode, MODES));
-    return Object.assign(lastDecision(), {receipt: copyOf(native.receiptAt, 32)});
+    return Object.assign(lastDecision(), {receipt: copyOf(native.receiptAt, native.receiptSize)});
   }
 
   takeUpTo(key, most) {
@@ -214,7 +214,7 @@ class Limiter {
   acquire(key, {cost = 1, leaseMs = 0} = {}) {
     const held = native.acquire(this.#handle, key, wholeNumber('cost', cost),
       nanoseconds('leaseMs', leaseMs));
-    const hold = held === 1 ? new Hold(copyOf(native.holdAt, 40)) : null;
+    const hold = held === 1 ? new Hold(copyOf(native.holdAt, native.holdSize)) : null;
     return Object.assign(lastDecision(), {hold});
   }
 

@@ -352,6 +352,8 @@ NAPI_MODULE_INIT() {
   napi_set_instance_data(env, self, free_instance, NULL);
   set(env, exports, "answer", answer);
   set(env, exports, "receiptAt", number(env, offsetof(answers, receipt)));
+  set(env, exports, "receiptSize", number(env, sizeof(weir_receipt)));
+  set(env, exports, "holdSize", number(env, sizeof(weir_hold)));
   set(env, exports, "holdAt", number(env, offsetof(answers, hold)));
   set(env, exports, "reservationAt", number(env, offsetof(answers, reservation)));
   set(env, exports, "settlementAt", number(env, offsetof(answers, settlement)));

@@ -70,7 +70,7 @@ class Decision(ctypes.Structure):
 class Receipt(ctypes.Structure):
     """Proof of a charge, for Limiter.give_back."""
 
-    _fields_ = [("_opaque", ctypes.c_uint64 * 4)]
+    _fields_ = [("_opaque", ctypes.c_uint64 * 5)]
 
 
 class Hold(ctypes.Structure):

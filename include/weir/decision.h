@@ -128,6 +128,7 @@ struct Receipt {
   uint64_t hash = 0;     // whose state was charged
   uint64_t mark = 0;     // the state right after the charge (GCRA: TAT; windows: window id)
   uint64_t refunds = 0;  // the refund counter of the key's stripe before the charge
+  uint64_t at_ns = 0;    // when, since a mark may only be as long as the clock of its slot
   uint32_t charged = 0;  // 0: nothing to give back
   uint32_t binding = 0;  // which version of the quota was charged
 };

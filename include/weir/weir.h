@@ -181,7 +181,7 @@ typedef struct weir_key {
 
 // Proof of a charge, for giving it back to the limiter that took it. All zeros: of nothing.
 typedef struct weir_receipt {
-  uint64_t opaque[4];
+  uint64_t opaque[5];
 } weir_receipt;
 
 // What is held. A copy means the same hold; only the first release of any of them counts.

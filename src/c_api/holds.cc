@@ -21,7 +21,7 @@ static_assert(WEIR_SETTLED == static_cast<int>(SettleOutcome::kSettled));
 static_assert(WEIR_SETTLED_BEFORE == static_cast<int>(SettleOutcome::kAlreadySettled));
 static_assert(WEIR_SETTLED_GONE == static_cast<int>(SettleOutcome::kGone));
 static_assert(WEIR_SETTLED_REFUSED == static_cast<int>(SettleOutcome::kRefused));
-static_assert(sizeof(weir_settlement) == 56 && sizeof(weir_hold) == 40);
+static_assert(sizeof(weir_settlement) == 56 && sizeof(weir_hold) == 48);
 
 std::optional<Duration> Lease(int64_t lease_ns) noexcept {
   return lease_ns == 0 ? std::nullopt : std::optional(Duration(lease_ns));

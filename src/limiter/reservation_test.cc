@@ -24,6 +24,7 @@ namespace weir {
 namespace {
 
 using std::chrono::hours;
+using std::chrono::microseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using testing::Random;
@@ -334,7 +335,9 @@ std::string Follow(uint64_t seed, bool exact) {
   Random random(seed);
   ManualClock clock(testing::Noon());
   const auto limit = static_cast<int64_t>(random.Between(1, 60));
-  const Duration window(static_cast<int64_t>(random.Scaled(1'000'000, 3'600'000'000'000)));
+  // Whole microseconds, which every slot can tell apart; a bucket asked between them may answer for
+  // the one before (docs/accuracy.md, Ticks).
+  const Duration window = microseconds(random.Scaled(1000, 3'600'000'000));
   const Quota quota = !exact            ? *Quota::TokenBucket(limit, window * limit, limit)
                       : random.OneIn(2) ? *Quota::SlidingLog(limit, window)
                                         : *Quota::FixedWindow(limit, window);
@@ -347,14 +350,13 @@ std::string Follow(uint64_t seed, bool exact) {
   struct Open {
     Reservation reservation;
     size_t handle;
-    int64_t at;
     int64_t ends;
     uint64_t estimate;
     bool settled = false;
   };
   std::vector<Open> opened;
   bool owed = false;
-  const auto unit = static_cast<uint64_t>(window.count());
+  const auto unit = static_cast<uint64_t>(window / microseconds(1));
   for (int step = 0; step < 80; ++step) {
     const auto fail = [&](const std::string& what) {
       return "seed " + std::to_string(seed) + ", step " + std::to_string(step) + ", " +
@@ -364,7 +366,7 @@ std::string Follow(uint64_t seed, bool exact) {
     const uint64_t choice = random.Below(5);
     if (choice < 2) {
       const uint64_t estimate = random.Below(static_cast<uint64_t>(limit) / 2 + 2);
-      const Duration lasts(static_cast<int64_t>(random.Scaled(1000, 3 * unit)));
+      const Duration lasts = microseconds(random.Scaled(1, 3 * unit));
       const Reserved got = limiter.Reserve("key", estimate, {.lasts = lasts});
       const bool fits = estimate == 0 || least->Fits(now, estimate);
       if (got.allowed() && !fits) {
@@ -378,7 +380,7 @@ std::string Follow(uint64_t seed, bool exact) {
       }
       if (got.allowed()) {
         opened.push_back(
-            {got.reservation, least->Charge(now, estimate), now, now + lasts.count(), estimate});
+            {got.reservation, least->Charge(now, estimate), now + lasts.count(), estimate});
         most->Charge(now, estimate);
         overdraft->Charge(now, estimate);
       }
@@ -399,8 +401,7 @@ std::string Follow(uint64_t seed, bool exact) {
       if (settlement.settled()) {
         one.settled = true;
         if (actual < one.estimate) {
-          least->Remove(one.handle);
-          least->Charge(one.at, actual);
+          least->Lower(one.handle, actual);
         } else if (actual > one.estimate) {
           least->Charge(now, actual - one.estimate);
           most->Charge(now, actual - one.estimate);
@@ -410,7 +411,7 @@ std::string Follow(uint64_t seed, bool exact) {
         }
       }
     } else {
-      clock.Advance(Duration(static_cast<int64_t>(random.Scaled(1, 2 * unit))));
+      clock.Advance(microseconds(random.Scaled(1, 2 * unit)));
       continue;
     }
     const uint64_t left = limiter.Check("key", 0).remaining;

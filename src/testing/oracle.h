@@ -25,8 +25,10 @@ class Oracle {
   [[nodiscard]] virtual bool IsFresh(int64_t now) const = 0;
   // Counts a charge whether it fits or not. Returns a handle for Remove.
   virtual size_t Charge(int64_t now, uint64_t cost);
-  // As if the charge had never been made.
+  // As if the charge had never been made, or had been of that cost from the first. It keeps its
+  // place: the charges stay in the order of their times, which the oracles rely on.
   void Remove(size_t handle) { charges_[handle].cost = 0; }
+  void Lower(size_t handle, uint64_t cost) { charges_[handle].cost = cost; }
 
   // The largest cost that fits, 0 if none does. Fits is monotone in cost, so bisection finds it.
   [[nodiscard]] uint64_t Remaining(int64_t now, uint64_t most) const;

@@ -17,11 +17,11 @@ SMALL = {"budget_bytes": 1 << 20}
 class PythonTest(unittest.TestCase):
     def test_layouts_are_those_of_the_header(self):
         self.assertEqual(ctypes.sizeof(weir.Decision), 32)
-        self.assertEqual(ctypes.sizeof(weir.Receipt), 32)
+        self.assertEqual(ctypes.sizeof(weir.Receipt), 40)
         self.assertEqual(ctypes.sizeof(weir.StoreOptions), 64)
         self.assertEqual(ctypes.sizeof(weir.LimiterOptions), 24)
         self.assertEqual(ctypes.sizeof(weir.TopKey), 96)
-        self.assertEqual(ctypes.sizeof(weir.Hold), 40)
+        self.assertEqual(ctypes.sizeof(weir.Hold), 48)
         self.assertEqual(ctypes.sizeof(weir.Settlement), 56)
         self.assertEqual(ctypes.sizeof(weir.Stats), 128)
 

@@ -80,8 +80,8 @@ struct Engine {
   }
 
   static void Issue(const Binding& binding, const Plan& plan, const State& state, const Now& now,
-                    uint64_t key_hash, uint64_t phase, uint64_t refunds, const Decision& decision,
-                    Receipt* receipt) noexcept {
+                    uint64_t key_hash, uint64_t phase, uint64_t refunds, uint64_t now_ns,
+                    const Decision& decision, Receipt* receipt) noexcept {
     if (receipt == nullptr) {
       return;
     }
@@ -89,6 +89,7 @@ struct Engine {
     *receipt = Receipt{.hash = key_hash,
                        .mark = Algo::Mark(plan, state, now),
                        .refunds = Algo::kUsesWindows ? phase : refunds,
+                       .at_ns = now_ns,
                        .charged = decision.charged,
                        .binding = binding.id << 2 | plan.generation};
   }
@@ -242,7 +243,7 @@ struct Engine {
     }
     const uint64_t refunds = table.RefundsOf(hash).load(std::memory_order_acquire);
     if (!Reply::Apply(plan, state, now, request, out)) {
-      Issue(binding, plan, state, now, key_hash, phase, refunds, out, request.receipt);
+      Issue(binding, plan, state, now, key_hash, phase, refunds, now_ns, out, request.receipt);
       return Step::kDone;
     }
     if (victim.line == nullptr) {
@@ -257,7 +258,7 @@ struct Engine {
     if (reclaimed) {
       store.counters.Get().Add(&CounterCell::reclaims, 1);
     }
-    Issue(binding, plan, state, now, key_hash, phase, refunds, out, request.receipt);
+    Issue(binding, plan, state, now, key_hash, phase, refunds, now_ns, out, request.receipt);
     return Step::kDone;
   }
 
@@ -398,7 +399,7 @@ struct Engine {
         if (!Layout::StillOwned(*place.line, place.slot, identity)) {
           return Step::kAgain;
         }
-        Issue(binding, plan, state, now, key_hash, phase, refunds, out, request.receipt);
+        Issue(binding, plan, state, now, key_hash, phase, refunds, now_ns, out, request.receipt);
         return Step::kDone;
       }
       if (!write) {

@@ -60,6 +60,11 @@ struct Afterwards {
       const Now now = Algo::At(plan, moment);
       uint64_t mark = paid.mark;
       const unsigned generation = paid.binding & 3U;
+      // All of it has come back by itself. Asked here because a mark cannot say so for ever: it
+      // wraps with the clock of the slot, and would seem to lie ahead again.
+      if (moment.ns > base::SaturatingAdd(paid.at_ns, binding.PlanOf(generation).horizon_ns)) {
+        return {};
+      }
       if (generation != plan.generation) {
         if constexpr (Algo::kMarkIsState) {
           mark = Algo::Save(plan, Cold::LoadOlder(binding, plan, generation, mark, moment), now);

@@ -6,7 +6,7 @@ namespace weir::store {
 
 namespace {
 
-constexpr uint64_t kWords = 6;
+constexpr uint64_t kWords = 7;
 constexpr uint64_t kOpen = ~uint64_t{0};
 constexpr uint64_t kUnfilled = kOpen - 1;
 
@@ -41,7 +41,7 @@ uint64_t OpenReservation(SharedState& store, uint32_t owner, uint64_t ends_ns) n
     return 0;
   }
   record->live_until_ns = ends_ns;
-  record->body()[5] = kUnfilled;
+  record->body()[6] = kUnfilled;
   return id;
 }
 
@@ -58,9 +58,10 @@ void FillReservation(SharedState& store, uint32_t owner, uint64_t id,
   body[0] = charge.receipt.hash;
   body[1] = charge.receipt.mark;
   body[2] = charge.receipt.refunds;
-  body[3] = uint64_t{charge.receipt.charged} << 32 | charge.receipt.binding;
-  body[4] = charge.phase;
-  body[5] = kOpen;
+  body[3] = charge.receipt.at_ns;
+  body[4] = uint64_t{charge.receipt.charged} << 32 | charge.receipt.binding;
+  body[5] = charge.phase;
+  body[6] = kOpen;
 }
 
 void DropReservation(SharedState& store, uint32_t owner, uint64_t id) noexcept {
@@ -78,21 +79,22 @@ Closing CloseReservation(SharedState& store, uint32_t owner, uint64_t id, uint64
   Records::Bucket& bucket = records.BucketOf(id);
   const Records::Holder lock(bucket);
   Record* const record = records.Find(bucket, id, owner | kReservations);
-  if (record == nullptr || now_ns >= record->live_until_ns || record->body()[5] == kUnfilled) {
+  if (record == nullptr || now_ns >= record->live_until_ns || record->body()[6] == kUnfilled) {
     return Closing::kGone;
   }
   const auto body = record->body();
-  if (body[5] != kOpen) {
-    actual = body[5];
+  if (body[6] != kOpen) {
+    actual = body[6];
     return Closing::kBefore;
   }
-  body[5] = actual;
+  body[6] = actual;
   charge.receipt = Receipt{.hash = body[0],
                            .mark = body[1],
                            .refunds = body[2],
-                           .charged = static_cast<uint32_t>(body[3] >> 32),
-                           .binding = static_cast<uint32_t>(body[3])};
-  charge.phase = body[4];
+                           .at_ns = body[3],
+                           .charged = static_cast<uint32_t>(body[4] >> 32),
+                           .binding = static_cast<uint32_t>(body[4])};
+  charge.phase = body[5];
   return Closing::kClosed;
 }
 

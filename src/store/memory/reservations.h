@@ -1,8 +1,8 @@
 // Open reservations: records of their own, found by number.
 //
-// The body of a record: the receipt of the charge (hash, mark, refunds, [units:32 | binding:32]),
-// the key's phase, and what it was settled with. The estimate is the receipt's units; a charge that
-// left no receipt has no binding in it, so that nothing can be given back by it.
+// The body of a record: the receipt of the charge (hash, mark, refunds, when, [units:32 |
+// binding:32]), the key's phase, and what it was settled with. The estimate is the receipt's units;
+// a charge that left no receipt has no binding in it, so that nothing can be given back by it.
 #pragma once
 
 #include <cstdint>
