@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -13,6 +12,8 @@
 #include <span>
 #include <string_view>
 #include <utility>
+
+#include "base/decimal.h"
 
 namespace weir::base {
 
@@ -62,15 +63,6 @@ class ByteBuffer {
   // Drops what was appended after the content had this size. REQUIRES: size <= size().
   void Truncate(size_t size) noexcept { end_ = begin_ + size; }
 
-  // Puts a text in the place of `size` bytes at `offset` from the front; what follows moves up.
-  // REQUIRES: offset + size <= size(), text.size() <= size.
-  void Replace(size_t offset, size_t size, std::string_view text) noexcept {
-    char* const place = bytes_.get() + begin_ + offset;
-    std::memcpy(place, text.data(), text.size());
-    std::memmove(place + text.size(), place + size, this->size() - offset - size);
-    end_ -= size - text.size();
-  }
-
   void Clear() noexcept { begin_ = end_ = 0; }
 
   // Gives the memory back if it is more than `most` and nothing is in it.
@@ -84,9 +76,8 @@ class ByteBuffer {
  private:
   template <class Number>
   void AppendDigits(Number number) {
-    constexpr size_t kDigitsMax = 20;
-    char* const to = Reserve(kDigitsMax);
-    Commit(static_cast<size_t>(std::to_chars(to, to + kDigitsMax, number).ptr - to));
+    char* const to = Reserve(kDecimalBytesMax);
+    Commit(static_cast<size_t>(WriteDecimal(to, number) - to));
   }
 
   void Grow(size_t size) {

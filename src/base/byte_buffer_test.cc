@@ -52,19 +52,6 @@ TEST(ByteBuffer, TruncatesToAnEarlierSize) {
   EXPECT_EQ(buffer.view(), "this");
 }
 
-TEST(ByteBuffer, ReplacesByWhatIsNotLonger) {
-  ByteBuffer buffer;
-  buffer.Append("x");
-  buffer.Append("length: ....., body");
-  buffer.Consume(1);
-  buffer.Replace(8, 5, "12");
-  EXPECT_EQ(buffer.view(), "length: 12, body");
-  buffer.Replace(8, 2, "");
-  EXPECT_EQ(buffer.view(), "length: , body");
-  buffer.Replace(0, buffer.size(), buffer.view());
-  EXPECT_EQ(buffer.view(), "length: , body");
-}
-
 TEST(ByteBuffer, GivesMemoryBackOnlyWhenEmpty) {
   ByteBuffer buffer;
   buffer.Append(std::string(100'000, 'x'));

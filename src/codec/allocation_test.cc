@@ -79,7 +79,7 @@ TEST(Allocation, AnHttpCheckNeedsNone) {
       "Accept: application/problem+json\r\nContent-Length: " +
       std::to_string(body.size()) + "\r\n\r\n" + body;
   const std::vector<RuleView> rules = {http::MakeRule("login", {"5/min", "10/h"})};
-  const http::AnswerWriter writer({}, rules);
+  http::AnswerWriter writer({}, rules);
   RulePart part;
   part.rule = rules.data();
   part.quota = rules[0].variants[0].quotas.data();

@@ -90,7 +90,8 @@ std::string PathPattern::Specificity() const {
   return result;
 }
 
-PathSegments::PathSegments(std::string_view path) noexcept {
+void PathSegments::Cut(std::string_view path) noexcept {
+  size_ = 0;
   const char* at = path.data();
   const char* const end = at + path.size();
   while (at != end && *at != '?' && *at != '#') {
@@ -99,7 +100,7 @@ PathSegments::PathSegments(std::string_view path) noexcept {
       ++at;
     }
     if (at != begin) {
-      if (size_ == parts_.size()) {
+      if (size_ == PathPattern::kMaxSegments) {
         ++size_;
         return;
       }

@@ -5,7 +5,6 @@
 // for the same.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,6 +12,8 @@
 #include <vector>
 
 #include "weir/result.h"
+
+#include "base/room.h"
 
 namespace weir::rules {
 
@@ -42,7 +43,10 @@ struct PathPattern {
 // A path cut into segments, without allocation.
 class PathSegments {
  public:
-  explicit PathSegments(std::string_view path) noexcept;
+  PathSegments() noexcept = default;
+  explicit PathSegments(std::string_view path) noexcept { Cut(path); }
+
+  void Cut(std::string_view path) noexcept;
 
   // How many there are; more than a pattern can have counts as one more than that.
   [[nodiscard]] size_t size() const noexcept { return size_; }
@@ -51,7 +55,7 @@ class PathSegments {
 
  private:
   size_t size_ = 0;
-  std::array<std::string_view, PathPattern::kMaxSegments> parts_;
+  base::Room<std::string_view, PathPattern::kMaxSegments> parts_;
 };
 
 // One pattern against one path; the compiled trie answers the same for all patterns at once.

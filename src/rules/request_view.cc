@@ -6,9 +6,8 @@ namespace weir::rules {
 
 // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): values_ and host_ are set where used
 RequestView::RequestView(const AttributeTable& table, const SpecialAttributes& special,
-                         std::span<const Attribute> attributes) noexcept
-    : segments_("") {
-  std::fill_n(values_.begin(), table.size(), std::string_view());
+                         std::span<const Attribute> attributes) noexcept {
+  std::fill_n(values_.data(), table.size(), std::string_view());
   if (attributes.size() > kMaxAttributes) {
     refusal_ = RuleRefusal::kTooManyAttributes;
     return;
@@ -35,7 +34,7 @@ RequestView::RequestView(const AttributeTable& table, const SpecialAttributes& s
   }
   path_ = Value(special.path);
   if (!path_.empty()) {
-    segments_ = PathSegments(path_);
+    segments_.Cut(path_);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "weir/rules.h"
 
 #include "base/ip_address.h"
+#include "base/room.h"
 #include "rules/attribute_table.h"
 #include "rules/path_pattern.h"
 #include "rules/regex_bank.h"
@@ -54,7 +55,7 @@ class RequestView {
   void NormaliseHost(uint16_t host) noexcept;
 
   RuleRefusal refusal_ = RuleRefusal::kNone;
-  std::array<std::string_view, kMaxSetAttributes> values_;  // set as far as the table goes
+  base::Room<std::string_view, kMaxSetAttributes> values_;  // written as far as the table goes
   std::string_view ip_text_;
   std::string_view path_;
   std::optional<base::IpAddress> address_;

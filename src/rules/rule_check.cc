@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 
+#include "base/room.h"
 #include "rules/key_builder.h"
 
 namespace weir {
@@ -17,19 +18,6 @@ using rules::CompiledRule;
 using rules::OnMissing;
 using rules::RuleCounters;
 using Cell = rules::RuleCounters::Cell;
-
-// Room for up to N values that are made as they are needed.
-template <class T, size_t N>
-class Room {
- public:
-  Room() noexcept {}  // NOLINT(modernize-use-equals-default): leaves the values as they are
-  [[nodiscard]] T* data() noexcept { return values_; }
-
- private:
-  union {
-    T values_[N];
-  };
-};
 
 bool IsAllowedMode(ChargeMode mode) noexcept {
   return mode == ChargeMode::kAdmit || mode == ChargeMode::kCountAlways ||
@@ -233,8 +221,8 @@ void RuleCheck::Charge(std::span<RulePart> parts) noexcept {
 }
 
 void RuleCheck::ChargeTogether(std::span<RulePart> parts) noexcept {
-  Room<weir::Charge, kMaxCharges> charges;
-  Room<Decision, kMaxCharges> decisions;
+  base::Room<weir::Charge, kMaxCharges> charges;
+  base::Room<Decision, kMaxCharges> decisions;
   for (size_t i = 0; i < parts.size(); ++i) {
     new (charges.data() + i) weir::Charge{.limiter = parts[i].limiter,
                                           .key = parts[i].key,

@@ -16,8 +16,8 @@ HttpContext::Instant HttpContext::Now() {
   return {service.Now(), wall, {date_.data(), date_.size()}};
 }
 
-const codec::http::AnswerWriter& HttpContext::AnswersFor(const Deciders& deciders,
-                                                         const RuleLimiter::Pin& pin) {
+codec::http::AnswerWriter& HttpContext::AnswersFor(const Deciders& deciders,
+                                                   const RuleLimiter::Pin& pin) {
   const RuleSet& held = pin.rules();
   if (answered_for_.get() != &held) [[unlikely]] {
     answered_for_ = deciders.rules->rules();

@@ -49,8 +49,8 @@ class HttpContext {
   [[nodiscard]] Instant Now();
 
   // The pieces of answers for the rules that a pin holds; made anew when those have changed.
-  [[nodiscard]] const codec::http::AnswerWriter& AnswersFor(const Deciders& deciders,
-                                                            const RuleLimiter::Pin& pin);
+  [[nodiscard]] codec::http::AnswerWriter& AnswersFor(const Deciders& deciders,
+                                                      const RuleLimiter::Pin& pin);
 
   // Up to a tenth of what has to be waited for, so that not all come back at once.
   [[nodiscard]] Duration Jitter(Duration retry_after) noexcept;

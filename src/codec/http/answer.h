@@ -1,13 +1,15 @@
 // Answers of the HTTP front: a decision as status line, headers and body, in one write.
 //
 //   AnswerWriter writer(options, rules->rules());          // once per rule set
-//   writer.WriteCheck(out, Verdict(reply), context);       // per request; does not allocate
+//   writer.WriteCheck(out, Verdict(reply), context);       // per request
 //
 // What nobody counted is left out, never invented; rules with hidden headers are not told of.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +21,7 @@
 #include "weir/time.h"
 
 #include "base/byte_buffer.h"
+#include "codec/http/answer_form.h"
 
 namespace weir::codec::http {
 
@@ -71,7 +74,7 @@ struct Verdict {
   Duration start_after{};  // allowed: wait so long first
   std::span<const RulePart> parts{};
   const RulePart* deciding = nullptr;
-  std::string_view reservation{};  // of /v1/reserve: its number
+  std::string_view reservation{};  // of /v1/reserve: its number, in letters and digits
 
   Verdict() = default;
   explicit Verdict(const RuleReply& reply) noexcept
@@ -86,18 +89,25 @@ struct Verdict {
   [[nodiscard]] bool allowed() const noexcept { return outcome == Outcome::kAllowed; }
 };
 
+template <class Paper>
+class AnswerScript;
+
+// Not for several threads at once: it learns the forms of the answers that it writes.
 class AnswerWriter {
  public:
   // `rules` must outlive it, and be those that the parts of verdicts point to.
   AnswerWriter(const AnswerOptions& options, std::span<const RuleView> rules);
 
-  void WriteCheck(base::ByteBuffer& out, const Verdict& verdict,
-                  const AnswerContext& context) const;
+  // Allocates at the first answer of its kind of a rule, and not again.
+  void WriteCheck(base::ByteBuffer& out, const Verdict& verdict, const AnswerContext& context);
 
   // A batch is one answer, 200 with a list: {"checks":[…]}.
   class Batch;
 
  private:
+  template <class Paper>
+  friend class AnswerScript;
+
   // What is the same in all answers of a rule, as each place writes it.
   struct RulePieces {
     std::string field;   // X-Weir-Rule: login
@@ -106,22 +116,19 @@ class AnswerWriter {
     bool several;        // quotas for one request, so that the policy names which
   };
 
+  static constexpr size_t kVariantsWithForms = 4;
+  static constexpr size_t kKindsOfForms = 9;  // allowed, and refused with two bodies, in 3 modes
+  using RuleForms =
+      std::array<std::array<std::unique_ptr<Form>, kKindsOfForms>, kVariantsWithForms>;
+
   [[nodiscard]] const RulePieces* PiecesOf(const RulePart& part) const noexcept;
-  void AppendFields(base::ByteBuffer& out, const Verdict& verdict,
-                    const AnswerContext& context) const;
-  void AppendPolicyName(base::ByteBuffer& out, const RulePart& part,
-                        const RulePieces& pieces) const;
-  void AppendRateLimit(base::ByteBuffer& out, const Verdict& verdict) const;
-  void AppendDeciding(base::ByteBuffer& out, const Decision& decision, const RuleQuota& quota,
-                      const RulePieces& pieces, const AnswerContext& context) const;
-  void AppendJson(base::ByteBuffer& out, const Verdict& verdict,
-                  const AnswerContext& context) const;
-  void AppendProblem(base::ByteBuffer& out, const Verdict& verdict, int status,
-                     const AnswerContext& context) const;
+  [[nodiscard]] size_t MostBytes(const Verdict& verdict) const noexcept;
+  [[nodiscard]] const Form* FindForm(const Verdict& verdict, const AnswerContext& context);
 
   AnswerOptions options_;
   std::span<const RuleView> rules_;
-  std::vector<RulePieces> pieces_;  // of each rule
+  std::vector<RulePieces> pieces_;                 // of each rule
+  std::vector<std::unique_ptr<RuleForms>> forms_;  // of each rule that has answered
 };
 
 class AnswerWriter::Batch {

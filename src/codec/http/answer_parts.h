@@ -7,8 +7,9 @@
 
 #include "weir/time.h"
 
-#include "base/byte_buffer.h"
+#include "base/pen.h"
 #include "codec/http/answer.h"
+#include "codec/http/answer_form.h"
 
 namespace weir::codec::http {
 
@@ -19,21 +20,43 @@ inline constexpr std::string_view kProblemJson = "application/problem+json";
 
 // Whole seconds, rounded up; 0 for what is past.
 [[nodiscard]] constexpr uint64_t CeilSeconds(Duration time) noexcept {
-  constexpr int64_t kSecond = 1'000'000'000;
-  return time <= Duration::zero()
-             ? 0
-             : static_cast<uint64_t>(time.count() / kSecond + (time.count() % kSecond != 0));
+  constexpr uint64_t kSecond = 1'000'000'000;
+  return time <= Duration::zero() ? 0
+                                  : (static_cast<uint64_t>(time.count()) + (kSecond - 1)) / kSecond;
 }
 
-// Seconds with up to three decimals, rounded up: 0, 2, 1.5, 0.001.
-void AppendSeconds(base::ByteBuffer& out, Duration time);
+// Head and frame of an answer together, without fields of its own and without its body.
+inline constexpr size_t kFrameBytesMax = 512;
 
 // Status line, Date, and Connection where it matters.
-void AppendHead(base::ByteBuffer& out, int status, const AnswerContext& context);
+template <class Paper>
+void AppendHead(Paper& out, int status, const AnswerContext& context) {
+  if (status == 200) [[likely]] {
+    out.Append("HTTP/1.1 200 OK\r\n");
+  } else {
+    out.Append("HTTP/1.1 ");
+    out.AppendNumber(static_cast<uint64_t>(status));
+    out.Append(' ');
+    out.Append(ReasonPhrase(status));
+    out.Append("\r\n");
+  }
+  if (!context.date.empty()) {
+    out.Append("Date: ");
+    out.FillDate(context.date);
+    out.Append("\r\n");
+  }
+  if (!context.keep_alive) {
+    out.Append("Connection: close\r\n");
+  }
+}
 
-// The last header of an answer whose body is written behind it: begins the body, and returns where.
-[[nodiscard]] size_t BeginBody(base::ByteBuffer& out, std::string_view content_type);
-// Puts the body's length where BeginBody left room.
-void EndBody(base::ByteBuffer& out, size_t body, const AnswerContext& context);
+// The last headers; the body is written behind them, and ended by out.EndBody.
+template <class Paper>
+void BeginBody(Paper& out, std::string_view content_type) {
+  out.Append("Content-Type: ");
+  out.Append(content_type);
+  out.Append(kLengthAndEndOfHead);
+  out.BeginBody();
+}
 
 }  // namespace weir::codec::http

@@ -160,7 +160,7 @@ TEST(Answer, EscapesNamesForEachPlace) {
 
 TEST(Answer, WritesABatchAsOneAnswer) {
   const std::vector<RuleView> rules = {MakeRule("login", {"5/min"})};
-  const AnswerWriter writer({}, rules);
+  AnswerWriter writer({}, rules);
   RulePart part;
   part.rule = rules.data();
   part.quota = rules[0].variants[0].quotas.data();

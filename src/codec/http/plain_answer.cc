@@ -1,8 +1,8 @@
 // Answers that are no decision, and the frame that all answers share.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
+#include <string>
 
 #include "codec/http/answer_parts.h"
 #include "codec/http/json_text.h"
@@ -11,9 +11,6 @@
 
 namespace weir::codec::http {
 namespace {
-
-constexpr std::string_view kEndOfHead = "\r\n\r\n";
-constexpr size_t kLengthBytes = 10;  // room for the digits of a length
 
 // How much a client wants `type`, in thousandths, by one element of Accept; -1: it does not speak
 // of it. The more exact of two elements counts, so `exactness` is told too.
@@ -108,57 +105,6 @@ std::string_view ReasonPhrase(int status) noexcept {
   }
 }
 
-void AppendSeconds(base::ByteBuffer& out, Duration time) {
-  constexpr int64_t kMillisecond = 1'000'000;
-  const int64_t ns = std::max<int64_t>(time.count(), 0);
-  const auto ms = static_cast<uint64_t>(ns / kMillisecond + (ns % kMillisecond != 0));
-  out.AppendNumber(ms / 1000);
-  const auto decimals = static_cast<unsigned>(ms % 1000);
-  if (decimals != 0) {
-    const char digits[] = {'.', static_cast<char>('0' + decimals / 100),
-                           static_cast<char>('0' + decimals / 10 % 10),
-                           static_cast<char>('0' + decimals % 10)};
-    const size_t used = decimals % 100 == 0 ? 2 : decimals % 10 == 0 ? 3 : 4;
-    out.Append(std::string_view(digits, used));
-  }
-}
-
-void AppendHead(base::ByteBuffer& out, int status, const AnswerContext& context) {
-  out.Append("HTTP/1.1 ");
-  out.AppendNumber(static_cast<uint64_t>(status));
-  out.Append(' ');
-  out.Append(ReasonPhrase(status));
-  out.Append("\r\n");
-  if (!context.date.empty()) {
-    out.Append("Date: ");
-    out.Append(context.date);
-    out.Append("\r\n");
-  }
-  if (!context.keep_alive) {
-    out.Append("Connection: close\r\n");
-  }
-}
-
-size_t BeginBody(base::ByteBuffer& out, std::string_view content_type) {
-  out.Append("Content-Type: ");
-  out.Append(content_type);
-  out.Append("\r\nContent-Length: ");
-  std::fill_n(out.Reserve(kLengthBytes), kLengthBytes, ' ');
-  out.Commit(kLengthBytes);
-  out.Append(kEndOfHead);
-  return out.size();
-}
-
-void EndBody(base::ByteBuffer& out, size_t body, const AnswerContext& context) {
-  char digits[kLengthBytes];
-  const char* const end = std::to_chars(digits, std::end(digits), out.size() - body).ptr;
-  if (context.head) {
-    out.Truncate(body);
-  }
-  out.Replace(body - kEndOfHead.size() - kLengthBytes, kLengthBytes,
-              {digits, static_cast<size_t>(end - digits)});
-}
-
 ErrorBody ChooseErrorBody(std::string_view accept) noexcept {
   // Who names problem+json knows it; who takes anything gets what it most likely reads.
   const Wish problem = WishFor(accept, kProblemJson);
@@ -167,35 +113,35 @@ ErrorBody ChooseErrorBody(std::string_view accept) noexcept {
              : ErrorBody::kJson;
 }
 
-void WritePlain(base::ByteBuffer& out, const PlainAnswer& answer, const AnswerContext& context) {
+void WritePlain(base::ByteBuffer& to, const PlainAnswer& answer, const AnswerContext& context) {
+  base::Pen pen(
+      to, kFrameBytesMax + answer.content_type.size() + answer.fields.size() + answer.body.size());
+  Sheet out(pen);
   AppendHead(out, answer.status, context);
   out.Append(answer.fields);
   if (answer.status == 204) {
     out.Append("\r\n");
     return;
   }
-  const size_t body = BeginBody(out, answer.content_type);
+  BeginBody(out, answer.content_type);
   out.Append(answer.body);
-  EndBody(out, body, context);
+  out.EndBody(context.head);
 }
 
-void WriteError(base::ByteBuffer& out, int status, std::string_view detail,
+void WriteError(base::ByteBuffer& to, int status, std::string_view detail,
                 const AnswerContext& context, std::string_view allow) {
-  AppendHead(out, status, context);
-  if (!allow.empty()) {
-    out.Append("Allow: ");
-    out.Append(allow);
-    out.Append("\r\n");
-  }
-  const size_t body = BeginBody(out, kProblemJson);
-  out.Append("{\"type\":\"about:blank\",\"title\":");
-  AppendJsonText(out, ReasonPhrase(status));
-  out.Append(",\"status\":");
-  out.AppendNumber(static_cast<uint64_t>(status));
-  out.Append(",\"detail\":");
-  AppendJsonText(out, detail);
-  out.Append('}');
-  EndBody(out, body, context);
+  base::ByteBuffer body;
+  body.Append("{\"type\":\"about:blank\",\"title\":");
+  AppendJsonText(body, ReasonPhrase(status));
+  body.Append(",\"status\":");
+  body.AppendNumber(static_cast<uint64_t>(status));
+  body.Append(",\"detail\":");
+  AppendJsonText(body, detail);
+  body.Append('}');
+  const std::string fields = allow.empty() ? "" : "Allow: " + std::string(allow) + "\r\n";
+  WritePlain(
+      to, {.status = status, .content_type = kProblemJson, .body = body.view(), .fields = fields},
+      context);
 }
 
 void WriteOpen(base::ByteBuffer& out, const AnswerContext& context) {

@@ -81,7 +81,10 @@ TEST(PlainAnswer, ChoosesTheErrorBodyByAccept) {
 TEST(PlainAnswer, WritesSecondsRoundedUp) {
   const auto seconds = [](Duration time) {
     base::ByteBuffer out;
-    AppendSeconds(out, time);
+    {
+      base::Pen pen(out, 64);
+      AppendSeconds(pen, time);
+    }
     return std::string(out.view());
   };
   EXPECT_EQ(seconds(0ns), "0");

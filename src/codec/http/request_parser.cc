@@ -109,11 +109,12 @@ RequestParser::Step RequestParser::ReadField(std::string_view input) {
   if (IsBlank(text.front())) {
     return Fail(400, "A header line begins with a blank; folded lines are not allowed.");
   }
-  const size_t colon = TokenBytes(text);
-  if (colon == 0 || colon == text.size() || text[colon] != ':') {
+  const size_t colon = std::min(text.find(':'), text.size());
+  const std::string_view name = text.substr(0, colon);
+  const Known known = FindKnown(name);
+  if (colon == text.size() || (known == Known::kNone && !IsToken(name))) {
     return Fail(400, "A header line does not begin with a name and a colon.");
   }
-  const std::string_view name = text.substr(0, colon);
   const std::string_view value = TrimBlanks(text.substr(colon + 1));
   if (HasControl(value)) {
     return Fail(400, "A header value holds a control byte.");
@@ -124,8 +125,8 @@ RequestParser::Step RequestParser::ReadField(std::string_view input) {
   spans_.push_back({.name = {line.offset, static_cast<uint32_t>(colon)},
                     .value = {static_cast<uint32_t>(value.data() - input.data()),
                               static_cast<uint32_t>(value.size())},
-                    .known = FindKnown(name)});
-  return spans_.back().known == Known::kNone ? Step::kNext : NoteField(input, spans_.back());
+                    .known = known});
+  return known == Known::kNone ? Step::kNext : NoteField(input, spans_.back());
 }
 
 RequestParser::Step RequestParser::ReadBody(std::string_view input) {

@@ -104,26 +104,31 @@ inline bool HasControl(std::string_view text) noexcept {
     const auto byte = static_cast<uint8_t>(character);
     return (byte < 0x20 && byte != '\t') || byte == 0x7F;
   };
-  size_t at = 0;
-  for (; at + 8 <= text.size(); at += 8) {
+  const auto any_control = [&is_control](std::string_view bytes) {
+    for (const char character : bytes) {
+      if (is_control(character)) {
+        return true;
+      }
+    }
+    return false;
+  };
+  if (text.size() < 8) {
+    return any_control(text);
+  }
+  for (size_t at = 0;; at += 8) {
+    const bool last = at + 8 >= text.size();
+    at = last ? text.size() - 8 : at;  // the last word may overlap the one before
     uint64_t word;
     std::memcpy(&word, text.data() + at, 8);
     const uint64_t del = word ^ (0x7F * kOnes);
     const uint64_t suspects = ((word - 0x20 * kOnes) & ~word) | ((del - kOnes) & ~del);
-    if ((suspects & kHighs) != 0) {
-      for (const char character : text.substr(at, 8)) {
-        if (is_control(character)) {
-          return true;
-        }
-      }
-    }
-  }
-  for (const char character : text.substr(at)) {
-    if (is_control(character)) {
+    if ((suspects & kHighs) != 0 && any_control(text.substr(at, 8))) {
       return true;
     }
+    if (last) {
+      return false;
+    }
   }
-  return false;
 }
 
 constexpr std::string_view TrimBlanks(std::string_view text) noexcept {
