@@ -16,11 +16,10 @@
 #include "weir/rule_set.h"
 
 #include "rules/access_list.h"
-#include "rules/anchor_index.h"
 #include "rules/attribute_table.h"
-#include "rules/path_trie.h"
 #include "rules/regex_bank.h"
 #include "rules/request_view.h"
+#include "rules/rule_filter.h"
 #include "rules/rule_model.h"
 
 namespace weir::rules {
@@ -93,10 +92,8 @@ struct CompiledSet {
   std::vector<Alternative> alternatives;  // by rank
   std::vector<std::string> group_names;
   uint64_t shadow_groups = 0;  // a bit for each
-  PathTrie paths;
-  AnchorIndex anchors;
-  std::vector<uint32_t> unanchored;  // ranks; looked at for every request
-  uint32_t default_rank = kNoRank;   // of the rule for what no other matches
+  RuleFilter filter;
+  uint32_t default_rank = kNoRank;  // of the rule for what no other matches
 
   uint32_t slot_count = 0;     // quotas of all rules and variants
   bool has_deadlines = false;  // anything expires: decisions need the wall clock

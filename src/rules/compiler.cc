@@ -52,11 +52,14 @@ class Compiler {
       return nullptr;
     }
     OrderAlternatives();
-    for (uint32_t rank = 0; rank < set_->alternatives.size(); ++rank) {
-      Place(rank);
+    if (set_->alternatives.size() > kMaxRanks) {
+      issues_.Error({},
+                    "found " + std::to_string(set_->alternatives.size()) +
+                        " rules, a rule with several paths counted once for each; the most is " +
+                        std::to_string(kMaxRanks));
+      return nullptr;
     }
-    set_->paths.Finish();
-    set_->anchors.Finish();
+    CompileFilter();
     set_->has_deadlines =
         set_->has_deadlines || set_->block.has_deadlines() || set_->allow.has_deadlines();
     return std::move(set_);
@@ -261,55 +264,19 @@ class Compiler {
     }
   }
 
-  // Puts an alternative where requests that it may match will find it.
-  void Place(uint32_t rank) {
-    const Alternative& alternative = set_->alternatives[rank];
-    const CompiledRule& rule = set_->rules[alternative.rule];
-    if (rule.view->is_default) {
-      set_->default_rank = rank;
-      return;
-    }
-    if (alternative.pattern != nullptr) {
-      set_->paths.Add(*alternative.pattern, rank, alternative.group);
-      return;
-    }
-    const CompiledCondition* best = nullptr;
-    int best_worth = 0;
-    for (const CompiledCondition& condition : rule.when) {
-      const int worth = WorthOf(condition);
-      if (worth > best_worth) {
-        best = &condition;
-        best_worth = worth;
+  void CompileFilter() {
+    std::vector<RuleFilter::Entry> entries;
+    for (uint32_t rank = 0; rank < set_->alternatives.size(); ++rank) {
+      const Alternative& alternative = set_->alternatives[rank];
+      const CompiledRule& rule = set_->rules[alternative.rule];
+      if (rule.view->is_default) {  // not for its conditions: it has none
+        set_->default_rank = rank;
+        entries.emplace_back();
+      } else {
+        entries.push_back({&rule, alternative.pattern, alternative.group});
       }
     }
-    if (best == nullptr) {
-      set_->unanchored.push_back(rank);
-      return;
-    }
-    for (const CompiledMatcher& matcher : best->any) {
-      set_->anchors.Add(best->attribute, *matcher.source, rank);
-    }
-  }
-
-  // How few requests a condition lets through, at a guess; 0: it cannot be looked up.
-  [[nodiscard]] int WorthOf(const CompiledCondition& condition) const {
-    int worth = 10;
-    for (const CompiledMatcher& matcher : condition.any) {
-      if (!AnchorIndex::Fits(*matcher.source)) {
-        return 0;
-      }
-      switch (matcher.source->kind) {
-        case MatcherKind::kExact:
-          break;
-        case MatcherKind::kPresent:
-          worth = std::min(worth, 1);
-          break;
-        default:
-          worth = std::min(worth, 5);
-      }
-    }
-    // Everybody has one of a few methods.
-    return set_->attributes.name(condition.attribute) == "method" ? std::min(worth, 2) : worth;
+    set_->filter.Compile(entries);
   }
 
   std::unique_ptr<CompiledSet> set_;

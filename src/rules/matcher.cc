@@ -42,56 +42,30 @@ bool Holds(const CompiledSet& set, const CompiledMatcher& matcher, std::string_v
 class Search {
  public:
   Search(const CompiledSet& set, const RequestView& request, const MatchContext& context) noexcept
-      : set_(set), request_(request), context_(context) {
-    std::fill_n(best_.begin(), set.group_names.size(), kNoRank);
-  }
+      : set_(set), request_(request), context_(context) {}
 
-  void Consider(uint32_t rank) noexcept {
-    const Alternative& alternative = set_.alternatives[rank];
-    if (rank >= best_[alternative.group]) {
-      return;
-    }
-    const CompiledRule& rule = set_.rules[alternative.rule];
-    for (const CompiledCondition& condition : rule.when) {
-      if (!rules::Holds(set_, condition, request_)) {
-        return;
+  // By rank, so that the first of a group that matches is its winner.
+  void Run(Winners& winners) noexcept {
+    winners.size = 0;
+    RankBits left;
+    uint64_t found = 0;
+    const bool any = set_.filter.Find(request_, context_.wall, set_.regexes, left);
+    for (size_t word = 0; any && word < set_.filter.words(); ++word) {
+      while (left[word] != 0) {
+        const auto bit = static_cast<size_t>(std::countr_zero(left[word]));
+        left[word] &= left[word] - 1;
+        const auto rank = static_cast<uint32_t>(word * kWordBits + bit);
+        if (Matches(rank)) {
+          const uint8_t group = set_.alternatives[rank].group;
+          found |= uint64_t{1} << group;
+          winners.ranks[winners.size++] = rank;
+          set_.filter.DropGroup(group, word, left);
+        }
       }
     }
-    if (context_.wall >= rule.view->expires) {
-      return;
-    }
-    if (rule.model->on_missing == OnMissing::kSkip && !HasKey(rule, request_)) {
-      return;
-    }
-    if (rule.view->canary_permille < 1000 &&
-        !InCanary(rule, alternative.pattern, request_, context_)) {
-      return;
-    }
-    best_[alternative.group] = rank;
-    found_ |= uint64_t{1} << alternative.group;
-  }
-
-  void Run() noexcept {
-    const auto consider = [this](uint32_t rank) { Consider(rank); };
-    if (!request_.path().empty()) {
-      set_.paths.Match(
-          request_.segments(),
-          [this](uint64_t groups, uint32_t least) { return Hopeless(groups, least); }, consider);
-    }
-    set_.anchors.Match(request_, consider);
-    for (const uint32_t rank : set_.unanchored) {
-      Consider(rank);
-    }
-    const bool only_shadows = (found_ & ~set_.shadow_groups) == 0;
-    if (only_shadows && set_.default_rank != kNoRank) {
-      Consider(set_.default_rank);
-    }
-  }
-
-  void Take(Winners& winners) const noexcept {
-    winners.size = 0;
-    for (uint64_t left = found_; left != 0; left &= left - 1) {
-      winners.ranks[winners.size++] = best_[static_cast<size_t>(std::countr_zero(left))];
+    const bool only_shadows = (found & ~set_.shadow_groups) == 0;
+    if (only_shadows && set_.default_rank != kNoRank && Matches(set_.default_rank)) {
+      winners.ranks[winners.size++] = set_.default_rank;
     }
     std::sort(winners.ranks.begin(), winners.ranks.begin() + winners.size,
               [this](uint32_t a, uint32_t b) {
@@ -100,21 +74,31 @@ class Search {
   }
 
  private:
-  // Whether all these groups have found something better than the rank.
-  [[nodiscard]] bool Hopeless(uint64_t groups, uint32_t least) const noexcept {
-    for (; groups != 0; groups &= groups - 1) {
-      if (best_[static_cast<size_t>(std::countr_zero(groups))] > least) {
+  [[nodiscard]] bool Matches(uint32_t rank) const noexcept {
+    const Alternative& alternative = set_.alternatives[rank];
+    const CompiledRule& rule = set_.rules[alternative.rule];
+    if (alternative.pattern != nullptr &&
+        (request_.path().empty() || !rules::Matches(*alternative.pattern, request_.segments()))) {
+      return false;
+    }
+    for (const CompiledCondition& condition : rule.when) {
+      if (!rules::Holds(set_, condition, request_)) {
         return false;
       }
     }
-    return true;
+    if (context_.wall >= rule.view->expires) {
+      return false;
+    }
+    if (rule.model->on_missing == OnMissing::kSkip && !HasKey(rule, request_)) {
+      return false;
+    }
+    return rule.view->canary_permille == 1000 ||
+           InCanary(rule, alternative.pattern, request_, context_);
   }
 
   const CompiledSet& set_;
   const RequestView& request_;
   const MatchContext& context_;
-  uint64_t found_ = 0;
-  std::array<uint32_t, kMaxGroups> best_;
 };
 
 }  // namespace
@@ -140,9 +124,7 @@ bool InCanary(const CompiledRule& rule, const PathPattern* pattern, const Reques
 
 void FindWinners(const CompiledSet& set, const RequestView& request, const MatchContext& context,
                  Winners& winners) noexcept {
-  Search search(set, request, context);
-  search.Run();
-  search.Take(winners);
+  Search(set, request, context).Run(winners);
 }
 
 }  // namespace weir::rules

@@ -1,0 +1,47 @@
+#include "rules/rank_sets.h"
+
+#include <algorithm>
+
+namespace weir::rules {
+
+RankSets::Id RankSets::AddBits(const std::vector<uint32_t>& ranks) {
+  sets_.push_back({bits_.size(), kIsBits});
+  bits_.resize(bits_.size() + words_);
+  uint64_t* const words = bits_.data() + sets_.back().begin;
+  for (const uint32_t rank : ranks) {
+    words[rank / kWordBits] |= uint64_t{1} << (rank % kWordBits);
+  }
+  return static_cast<Id>(sets_.size() - 1);
+}
+
+RankSets::Id RankSets::Add(std::vector<uint32_t> ranks) {
+  if (ranks.empty()) {
+    return kEmpty;
+  }
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  // A list of this length takes as much room as the bits, and longer to go through.
+  if (ranks.size() >= words_ / 2) {
+    return AddBits(ranks);
+  }
+  sets_.push_back({lists_.size(), static_cast<uint32_t>(ranks.size())});
+  lists_.insert(lists_.end(), ranks.begin(), ranks.end());
+  return static_cast<Id>(sets_.size() - 1);
+}
+
+void RankSets::Include(Id id, uint64_t* words) const noexcept {
+  const Set& set = sets_[id];
+  if (set.size == kIsBits) {
+    const uint64_t* const bits = bits_.data() + set.begin;
+    for (size_t i = 0; i < words_; ++i) {
+      words[i] |= bits[i];
+    }
+    return;
+  }
+  const uint32_t* const ranks = lists_.data() + set.begin;
+  for (uint32_t i = 0; i < set.size; ++i) {
+    words[ranks[i] / kWordBits] |= uint64_t{1} << (ranks[i] % kWordBits);
+  }
+}
+
+}  // namespace weir::rules
