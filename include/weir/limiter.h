@@ -60,6 +60,7 @@ struct LimiterOptions {
 struct TopKey {
   std::string key;  // its first 64 bytes
   bool cut = false;
+  bool hidden = false;  // a digest of these bytes stands in their place (RuleView::secret_keys)
   uint64_t count = 0;
   uint64_t denied = 0;
   uint64_t error = 0;
@@ -81,6 +82,15 @@ class PreparedKey {
   uint64_t hash_;
   uint64_t phase_;
   Problem problem_;
+};
+
+// What became of a key that was to start anew.
+enum class ResetOutcome : uint8_t {
+  kDone,
+  kUnknown,  // there was nothing to forget
+  kShared,   // done, except that the sketch may still count against it what it had there, or what
+             // other keys have: that fades by itself
+  kRefused,  // a key that no check would take, or a `now` too far away
 };
 
 class Limiter {
@@ -165,6 +175,11 @@ class Limiter {
   // Once: what it came to in the end, 0 for nothing at all.
   Settlement Settle(Reservation reservation, Cost actual,
                     std::optional<Timestamp> now = std::nullopt) noexcept;
+
+  // Starts a key anew, as if it had never been asked for, whatever it owes, under a quota before
+  // this one too. What was charged before cannot be given back any more, and its holds have ended.
+  // For operators: it takes locks, and brings back all leases of the quota.
+  ResetOutcome Reset(std::string_view key, std::optional<Timestamp> now = std::nullopt) noexcept;
 
   // Changes the quota under traffic. What keys owe is carried over: a raise never turns an allowed
   // request into a denied one, and nobody gets a fresh bucket. Holds stay as they are. What is held

@@ -243,6 +243,15 @@ struct Concurrency {
     return {0, static_cast<uint32_t>(units), true};
   }
 
+  // Ends all holds, so that every place is free; the last fence stays.
+  static void EndAll(Body body) noexcept {
+    body[0] = 0;
+    if (HasTail(body)) {
+      body[body.size() - 2] = ~uint64_t{0};
+      body[body.size() - 1] = 0;
+    }
+  }
+
   // The lease begins anew, and never ends earlier than it did. False: the hold has ended.
   static bool Renew(Body body, const Now& now, uint64_t fence, uint64_t place) noexcept {
     if (!IsLive(body, now, fence, place)) {

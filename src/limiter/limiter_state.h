@@ -14,6 +14,21 @@
 
 namespace weir {
 
+// While this lives nobody holds units of the binding's keys on lease, so that what its states say
+// is all there is.
+class WithoutLeases {
+ public:
+  explicit WithoutLeases(store::Binding& binding) noexcept : binding_(binding) {
+    store::LeaseOffice::Stop(binding_);
+  }
+  ~WithoutLeases() { store::LeaseOffice::Resume(binding_); }
+  WithoutLeases(const WithoutLeases&) = delete;
+  WithoutLeases& operator=(const WithoutLeases&) = delete;
+
+ private:
+  store::Binding& binding_;
+};
+
 struct Limiter::State {
   State(std::shared_ptr<MemoryStore> owner, store::Binding* bound, Quota initial,
         std::unique_ptr<store::Watch> watching)

@@ -70,21 +70,6 @@ uint64_t SeedInstant(const Plan& plan, uint64_t now_ns) {
   return plan.slot == algorithm::SlotKind::kCompact ? rounded - kTickNs : rounded;
 }
 
-// While this lives nobody holds units of the binding's keys on lease, so that what its states say
-// is all there is to carry over.
-class WithoutLeases {
- public:
-  explicit WithoutLeases(Binding& binding) noexcept : binding_(binding) {
-    store::LeaseOffice::Stop(binding_);
-  }
-  ~WithoutLeases() { store::LeaseOffice::Resume(binding_); }
-  WithoutLeases(const WithoutLeases&) = delete;
-  WithoutLeases& operator=(const WithoutLeases&) = delete;
-
- private:
-  Binding& binding_;
-};
-
 }  // namespace
 
 Result<void> Limiter::Update(const Quota& quota) {

@@ -29,6 +29,25 @@ struct HashedKey {
   uint64_t phase = 0;
 };
 
+// What a receipt says of the quota that was charged: [resets:10 | binding:20 | generation:2].
+// Resets are those of SharedState::ResetsOf before the charge; a receipt with others gives nothing
+// back.
+struct ChargedUnder {
+  static constexpr unsigned kIdBits = 20;
+  static constexpr uint32_t kResetsMask = (uint32_t{1} << (32 - kIdBits - 2)) - 1;
+
+  static uint32_t Pack(uint32_t id, unsigned generation, uint32_t resets) noexcept {
+    return (resets & kResetsMask) << (kIdBits + 2) | id << 2 | generation;
+  }
+  static uint32_t Id(const Receipt& receipt) noexcept {
+    return receipt.binding >> 2 & ((uint32_t{1} << kIdBits) - 1);
+  }
+  static unsigned Generation(const Receipt& receipt) noexcept { return receipt.binding & 3U; }
+  static bool IsSince(const Receipt& receipt, uint32_t resets) noexcept {
+    return receipt.binding >> (kIdBits + 2) == (resets & kResetsMask);
+  }
+};
+
 // What is asked besides the key and the time.
 struct Request {
   uint64_t cost = 1;
@@ -78,6 +97,10 @@ struct EngineOps {
   // What a key had in use at `at_ns`, when another binding took over from this one.
   algorithm::Carried (*used)(Binding&, uint64_t key_hash, uint64_t phase, uint64_t now_ns,
                              uint64_t at_ns) noexcept;
+  // The key's state becomes that of one never seen, here and in all bindings before. Receipts of
+  // before give nothing back, holds end. False: there was no state. REQUIRES: no lease is out, nor
+  // granted meanwhile.
+  bool (*reset)(Binding&, uint64_t key_hash, uint64_t phase, uint64_t now_ns) noexcept;
 };
 
 struct Binding {
@@ -140,6 +163,11 @@ struct Binding {
 
   [[nodiscard]] std::atomic<uint64_t>& RefundsOf(uint64_t key_hash) const noexcept {
     return table->RefundsOf(base::MixHash(key_hash, salt));
+  }
+
+  [[nodiscard]] bool ResetPredecessor(uint64_t key_hash, uint64_t phase,
+                                      uint64_t now_ns) const noexcept {
+    return HasPredecessor(now_ns) && predecessor->ops.reset(*predecessor, key_hash, phase, now_ns);
   }
 
   [[nodiscard]] bool HasPredecessor(uint64_t now_ns) const noexcept {

@@ -79,8 +79,23 @@ struct Engine {
     return binding.needs_phase ? base::HashKeySeeded(key, binding.store->options.fleet_secret) : 0;
   }
 
+  // What a receipt must know of the time before its charge.
+  struct Before {
+    uint64_t refunds = 0;
+    uint32_t resets = 0;
+  };
+
+  // Before the commit: a give-back or a reset that the receipt must know of is counted after it.
+  static Before LookBefore(const Binding& binding, const Table& table, uint64_t hash,
+                           const Request& request) noexcept {
+    return {table.RefundsOf(hash).load(std::memory_order_acquire),
+            request.receipt != nullptr
+                ? binding.store->ResetsOf(hash).load(std::memory_order_acquire)
+                : 0};
+  }
+
   static void Issue(const Binding& binding, const Plan& plan, const State& state, const Now& now,
-                    uint64_t key_hash, uint64_t phase, uint64_t refunds, uint64_t now_ns,
+                    uint64_t key_hash, uint64_t phase, const Before& before, uint64_t now_ns,
                     const Decision& decision, Receipt* receipt) noexcept {
     if (receipt == nullptr) {
       return;
@@ -88,10 +103,10 @@ struct Engine {
     // Windows need no refund counter and keep the key's phase in its place.
     *receipt = Receipt{.hash = key_hash,
                        .mark = Algo::Mark(plan, state, now),
-                       .refunds = Algo::kUsesWindows ? phase : refunds,
+                       .refunds = Algo::kUsesWindows ? phase : before.refunds,
                        .at_ns = now_ns,
                        .charged = decision.charged,
-                       .binding = binding.id << 2 | plan.generation};
+                       .binding = ChargedUnder::Pack(binding.id, plan.generation, before.resets)};
   }
 
   // A state written under an older plan, brought to this one. Out of line: it happens once per key
@@ -241,9 +256,9 @@ struct Engine {
       return Promote(binding, table, plan, key_hash, phase, hash, moment, victim, carried,
                      Algo::Save(plan, state, now));
     }
-    const uint64_t refunds = table.RefundsOf(hash).load(std::memory_order_acquire);
+    const Before before = LookBefore(binding, table, hash, request);
     if (!Reply::Apply(plan, state, now, request, out)) {
-      Issue(binding, plan, state, now, key_hash, phase, refunds, now_ns, out, request.receipt);
+      Issue(binding, plan, state, now, key_hash, phase, before, now_ns, out, request.receipt);
       return Step::kDone;
     }
     if (victim.line == nullptr) {
@@ -258,7 +273,7 @@ struct Engine {
     if (reclaimed) {
       store.counters.Get().Add(&CounterCell::reclaims, 1);
     }
-    Issue(binding, plan, state, now, key_hash, phase, refunds, now_ns, out, request.receipt);
+    Issue(binding, plan, state, now, key_hash, phase, before, now_ns, out, request.receipt);
     return Step::kDone;
   }
 
@@ -391,15 +406,14 @@ struct Engine {
           floor_ns != 0 && ExpiredAt(*binding.store, plan, identity, place.snapshot.value, floor_ns)
               ? Algo::Fresh(plan, now, Algo::At(plan, MomentFor(binding, floor_ns, phase)))
               : LoadState(binding, plan, place.snapshot.value, moment, now);
-      // Before the commit: a give-back that this receipt must know of is counted after it.
-      const uint64_t refunds = table.RefundsOf(hash).load(std::memory_order_acquire);
+      const Before before = LookBefore(binding, table, hash, request);
       const bool write = Reply::Apply(plan, state, now, request, out);
       if (write ? Layout::Commit(place.snapshot, plan.generation, Algo::Save(plan, state, now))
                 : Layout::StillCurrent(place.snapshot)) {
         if (!Layout::StillOwned(*place.line, place.slot, identity)) {
           return Step::kAgain;
         }
-        Issue(binding, plan, state, now, key_hash, phase, refunds, now_ns, out, request.receipt);
+        Issue(binding, plan, state, now, key_hash, phase, before, now_ns, out, request.receipt);
         return Step::kDone;
       }
       if (!write) {

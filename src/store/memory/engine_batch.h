@@ -165,6 +165,7 @@ constexpr EngineOps kOps = {
     .charge_hashed = &Hot<Layout, Algo>::ChargeHashed,
     .give_back = &Afterwards<Layout, Algo>::GiveBack,
     .used = &Afterwards<Layout, Algo>::Used,
+    .reset = &Afterwards<Layout, Algo>::Reset,
 };
 
 }  // namespace

@@ -32,7 +32,7 @@ struct Afterwards {
     receipt = Receipt{};
     // Another binding: the quota has become one of another kind since, and its states were made
     // from what was in use then; there is nothing left of this charge to point at.
-    if (paid.charged == 0 || paid.binding >> 2 != binding.id) {
+    if (paid.charged == 0 || ChargedUnder::Id(paid) != binding.id) {
       return {};
     }
     Table& table = *binding.table;
@@ -46,8 +46,10 @@ struct Afterwards {
       // One at a time. Otherwise another give-back and a charge of the same size, between our load
       // and our swap, would leave the same word but move this charge, and we would not know.
       const base::SpinLockHolder lock(stripe.lock);
+      // What was paid before a reset is not owed any more.
+      const uint32_t resets = binding.store->ResetsOf(hash).load(std::memory_order_acquire);
       Place place;
-      if (!Cold::Find(table, home, identity, place)) {
+      if (!ChargedUnder::IsSince(paid, resets) || !Cold::Find(table, home, identity, place)) {
         return {};
       }
       ProtectPath<Layout>(table, home, place.distance);
@@ -59,7 +61,7 @@ struct Afterwards {
       const Moment moment = Cold::MomentFor(binding, as_of_ns(), phase);
       const Now now = Algo::At(plan, moment);
       uint64_t mark = paid.mark;
-      const unsigned generation = paid.binding & 3U;
+      const unsigned generation = ChargedUnder::Generation(paid);
       // All of it has come back by itself. Asked here because a mark cannot say so for ever: it
       // wraps with the clock of the slot, and would seem to lie ahead again.
       if (moment.ns > base::SaturatingAdd(paid.at_ns, binding.PlanOf(generation).horizon_ns)) {
@@ -112,6 +114,32 @@ struct Afterwards {
         return refund;
       }
     }
+  }
+
+  // Nobody holds units of the key, and give-backs wait for the stripe; a charge between our look
+  // and our swap makes us look again. Those bindings that this one took over from come first: until
+  // then a key without a slot would start from what it owed there.
+  static bool Reset(Binding& binding, uint64_t key_hash, uint64_t phase, uint64_t now_ns) noexcept {
+    const bool known_before = binding.ResetPredecessor(key_hash, phase, now_ns);
+    Table& table = *binding.table;
+    const uint64_t hash = base::MixHash(key_hash, binding.salt);
+    const uint64_t home = table.HomeOf(hash);
+    const uint64_t identity = Layout::IdentityOf(hash, binding.id);
+    const base::SpinLockHolder lock(table.StripeOf(home).lock);
+    binding.store->ResetsOf(hash).fetch_add(1, std::memory_order_acq_rel);
+    Place place;
+    while (Cold::Find(table, home, identity, place)) {
+      ProtectPath<Layout>(table, home, place.distance);
+      const Plan& plan = binding.plan();
+      // As when all of it is given back: never from before a stamp that may have been charged.
+      const uint64_t as_of_ns = std::max(now_ns, binding.store->clock.LatestStampNs());
+      const Now now = Algo::At(plan, Cold::MomentFor(binding, as_of_ns, phase));
+      const uint64_t fresh = Algo::Save(plan, Algo::Fresh(plan, now, now), now);
+      if (Layout::Commit(place.snapshot, plan.generation, fresh)) {
+        return true;
+      }
+    }
+    return known_before;
   }
 
   // What a key had at `at_ns`, when this binding was replaced; nothing if all of it has come back

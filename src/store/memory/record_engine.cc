@@ -114,11 +114,14 @@ struct RecordEngine {
       }
     }
     if (ask.request.receipt != nullptr) {
-      *ask.request.receipt = Receipt{.hash = ask.key_hash,
-                                     .mark = Policy::Mark(plan, state, now),
-                                     .refunds = PlaceOf(state),
-                                     .charged = out.charged,
-                                     .binding = binding.id << 2 | plan.generation};
+      *ask.request.receipt =
+          Receipt{.hash = ask.key_hash,
+                  .mark = Policy::Mark(plan, state, now),
+                  .refunds = PlaceOf(state),
+                  .charged = out.charged,
+                  .binding = ChargedUnder::Pack(
+                      binding.id, plan.generation,
+                      binding.store->ResetsOf(hash).load(std::memory_order_relaxed))};
     }
     return true;
   }
@@ -281,7 +284,7 @@ struct RecordEngine {
   static algorithm::Refund GiveBack(Binding& binding, Receipt& receipt, uint64_t now_ns) noexcept {
     const Receipt paid = receipt;
     receipt = Receipt{};
-    if (paid.charged == 0 || paid.binding >> 2 != binding.id) {
+    if (paid.charged == 0 || ChargedUnder::Id(paid) != binding.id) {
       return {};
     }
     const Plan& plan = binding.plan();
@@ -290,7 +293,9 @@ struct RecordEngine {
     Records::Bucket& bucket = records.BucketOf(hash);
     const Records::Holder lock(bucket);
     Record* const record = records.Find(bucket, hash, binding.id);
-    if (record == nullptr) {
+    // Relaxed, as all of it is under the bucket's lock.
+    const uint32_t resets = binding.store->ResetsOf(hash).load(std::memory_order_relaxed);
+    if (record == nullptr || !ChargedUnder::IsSince(paid, resets)) {
       return {};
     }
     const Now now = NowFor(binding, plan, now_ns, 0);
@@ -327,6 +332,29 @@ struct RecordEngine {
     return {};
   }
 
+  // Fences go on growing: who held something then must not be taken for who holds it next.
+  static bool Reset(Binding& binding, uint64_t key_hash, uint64_t phase, uint64_t now_ns) noexcept {
+    const bool known_before = binding.ResetPredecessor(key_hash, phase, now_ns);
+    const uint64_t hash = HashFor(binding, key_hash);
+    Records& records = *binding.store->records;
+    Records::Bucket& bucket = records.BucketOf(hash);
+    const Records::Holder lock(bucket);
+    Record* const record = records.Find(bucket, hash, binding.id);
+    if (record == nullptr) {
+      return known_before;
+    }
+    if constexpr (Policy::kNumbersPlaces) {
+      const Plan& plan = binding.plan();
+      Policy::EndAll(record->body());
+      record->live_until_ns = Policy::LiveUntil(
+          plan, Policy::Load(plan, record->body(), NowFor(binding, plan, now_ns, 0)));
+    } else {
+      binding.store->ResetsOf(hash).fetch_add(1, std::memory_order_relaxed);
+      records.Remove(bucket, *record);
+    }
+    return true;
+  }
+
   static constexpr EngineOps kOps = {
       .try_check = &TryCheck,
       .try_check_now = &TryCheckNow,
@@ -341,6 +369,7 @@ struct RecordEngine {
       .charge_hashed = &ChargeByHash,
       .give_back = &GiveBack,
       .used = &Used,
+      .reset = &Reset,
   };
 };
 
@@ -374,7 +403,7 @@ void AcquireMany(Binding& binding, const std::string_view* keys, size_t count,
 
 bool RenewHold(Binding& binding, const Receipt& hold, uint64_t lease_ns, uint64_t now_ns) noexcept {
   using Engine = RecordEngine<algorithm::Concurrency>;
-  if (hold.charged == 0 || hold.binding >> 2 != binding.id) {
+  if (hold.charged == 0 || ChargedUnder::Id(hold) != binding.id) {
     return false;
   }
   const Plan& plan = binding.plan();

@@ -1,7 +1,9 @@
 // All that a MemoryStore owns.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -43,6 +45,14 @@ struct SharedState {
 
   std::atomic<uint64_t> next_reservation;  // reservations.cc
 
+  // How often a key was reset, of those that share this number; `hash` is that of (key, quota).
+  // Counted before the state changes, read before a charge.
+  [[nodiscard]] std::atomic<uint32_t>& ResetsOf(uint64_t hash) noexcept {
+    return resets[hash % kResetCounters];
+  }
+  static constexpr size_t kResetCounters = 4096;
+  std::array<std::atomic<uint32_t>, kResetCounters> resets{};
+
   base::Mutex update_mutex;
 
   // REQUIRES: id of a binding made by this store.
@@ -81,6 +91,7 @@ struct SharedState {
   // that one can be looked up without a lock while others are added.
   static constexpr uint32_t kChunk = 1024;
   static constexpr uint32_t kBindingsMax = uint32_t{1} << WideLayout::kQuotaBits;
+  static_assert(WideLayout::kQuotaBits == ChargedUnder::kIdBits);
 
   struct Chunk {
     std::unique_ptr<Binding> bindings[kChunk];

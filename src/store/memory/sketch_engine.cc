@@ -253,6 +253,13 @@ bool OlderPlanCounts(const Binding& binding, const Plan& plan, uint64_t now_ns) 
   return OlderOf(binding, plan, now_ns).plan != nullptr;
 }
 
+bool OwesInSketch(const Binding& binding, uint64_t key_hash, uint64_t now_ns) noexcept {
+  const Plan& plan = binding.plan();
+  return plan.sketch.emission != 0 && binding.SketchMayKnow(now_ns) &&
+         UnitsSince(plan.sketch, Look(binding, plan, key_hash, now_ns), now_ns,
+                    plan.sketch.span_ns) != 0;
+}
+
 bool StaysInSketch(const Binding& binding, const Plan& plan, uint64_t key_hash,
                    uint64_t now_ns) noexcept {
   return !CanLeaveSketch(plan) && binding.SketchMayKnow(now_ns) &&

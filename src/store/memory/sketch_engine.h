@@ -85,6 +85,10 @@ template <class OwedUntil>
                    [](int64_t estimate) { return estimate; });
 }
 
+// Whether the sketch has anything that counts against this key, be it another key's.
+[[nodiscard]] bool OwesInSketch(const Binding& binding, uint64_t key_hash,
+                                uint64_t now_ns) noexcept;
+
 // Whether a key without a state must go on in the sketch although there is room for it: the sketch
 // may hold charges of it that still count, and this kind of state cannot be made from an estimate
 // (records, and windows that a first hit opens).
