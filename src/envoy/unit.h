@@ -1,6 +1,7 @@
 // The units of Envoy's limits. Numbers as in RateLimitResponse.RateLimit.Unit, WEEK last.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
