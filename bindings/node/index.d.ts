@@ -134,6 +134,8 @@ export class Limiter {
   takeUpTo(key: Key, most: number): Decision & {receipt: Uint8Array};
   /** The units given back, as far as they were still owed. A receipt counts once. */
   giveBack(receipt: Uint8Array): number;
+  /** Starts a key anew, whatever it owes; false: there was nothing to forget. */
+  reset(key: string | Uint8Array): boolean;
   /** For quotas such as 'concurrency 20 lease 30s'. */
   acquire(key: Key, options?: {cost?: number; leaseMs?: number}): Decision & {hold: Hold | null};
   /** False: it had ended already. */

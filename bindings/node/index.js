@@ -209,6 +209,11 @@ class Limiter {
     return native.giveBack(this.#handle, receipt);
   }
 
+  // Starts a key anew, whatever it owes; false: there was nothing to forget.
+  reset(key) {
+    return native.reset(this.#handle, key, 0n) === 1;
+  }
+
   // A decision with a hold, under a quota such as 'concurrency 20 lease 30s'. It ends by release or
   // with its lease: leaseMs, or what the quota says.
   acquire(key, {cost = 1, leaseMs = 0} = {}) {

@@ -106,6 +106,11 @@ test('what was charged can be given back once, and quotas change', () => {
   assert.equal(charged, 6);
   assert.equal(limiter.giveBack(receipt), 6);
   assert.equal(limiter.giveBack(receipt), 0);
+  assert.equal(limiter.charge('again', 6).allowed, true);
+  assert.equal(limiter.reset('again'), true);
+  assert.equal(limiter.check('again', 0).remaining, 10);
+  assert.equal(limiter.reset('never seen'), false);
+  assert.throws(() => limiter.reset(''), /key/);
   assert.equal(limiter.takeUpTo('k', 20).charged, 10);
   limiter.update('15/h fixed-window from first-hit');
   assert.equal(limiter.check('k', 0).remaining, 5);

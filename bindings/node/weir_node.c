@@ -201,6 +201,15 @@ static napi_value give_back(napi_env env, napi_callback_info info) {
   return answer_or_throw(env, units);
 }
 
+// (limiter, key, 0)
+static napi_value reset(napi_env env, napi_callback_info info) {
+  request asked;
+  if (!read_question(env, info, &asked)) {
+    return NULL;
+  }
+  return finish(&asked, weir_reset(asked.limiter, asked.key.bytes, asked.key.length));
+}
+
 // (limiter, key, cost, lease in ns)
 static napi_value acquire(napi_env env, napi_callback_info info) {
   request asked;
@@ -323,6 +332,7 @@ static void set_functions(napi_env env, napi_value exports) {
       {"checkMany", check_many},
       {"charge", charge},
       {"giveBack", give_back},
+      {"reset", reset},
       {"acquire", acquire},
       {"release", release},
       {"renew", renew},

@@ -132,6 +132,7 @@ def _load():
         "weir_charge": (ctypes.c_int, [handle, *key, ctypes.c_uint64, ctypes.c_int, out(Receipt),
                                        out(Decision)]),
         "weir_give_back": (ctypes.c_int64, [handle, out(Receipt)]),
+        "weir_reset": (ctypes.c_int, [handle, *key]),
         "weir_acquire": (ctypes.c_int, [handle, *key, ctypes.c_uint64, ctypes.c_int64, out(Hold),
                                         out(Decision)]),
         "weir_release": (ctypes.c_int, [handle, out(Hold)]),
@@ -202,6 +203,11 @@ class Limiter:
     def give_back(self, receipt):
         """The units given back, as far as they were still owed."""
         return _checked(_library.weir_give_back(self._handle, receipt))
+
+    def reset(self, key):
+        """Starts a key anew; False: there was nothing to forget."""
+        key = _bytes(key)
+        return _checked(_library.weir_reset(self._handle, key, len(key))) == 1
 
     def acquire(self, key, cost=1, lease=0.0):
         """(decision, hold) with a concurrency quota. A lease, in seconds, of 0 is the quota's."""

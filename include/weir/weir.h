@@ -325,6 +325,11 @@ WEIR_API int weir_take_up_to(weir_limiter* limiter, const char* key, size_t key_
 // Answers the whole units given back, or a negative weir_status.
 WEIR_API int64_t weir_give_back(weir_limiter* limiter, weir_receipt* receipt);
 
+// Starts a key anew, whatever it owes: 1 done, 0 there was nothing to forget. What was charged
+// before cannot be given back any more, and its holds have ended. What the overflow sketch counts
+// against the key, with other keys, fades by itself. For operators: it takes locks.
+WEIR_API int weir_reset(weir_limiter* limiter, const char* key, size_t key_length);
+
 // Takes every WEIR_ADMIT part or none of them; WEIR_COUNT_ALWAYS parts are counted either way. At
 // most 64 parts. `decisions` has one for each part, and so has `receipts` unless it is NULL;
 // `deciding`, unless NULL, is told which part speaks for all.

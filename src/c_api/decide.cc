@@ -161,6 +161,23 @@ int weir_take_up_to(weir_limiter* limiter, const char* key, size_t key_length, u
   return weir_charge(limiter, key, key_length, most, WEIR_UP_TO, nullptr, decision);
 }
 
+int weir_reset(weir_limiter* limiter, const char* key, size_t key_length) {
+  if (const int failed = c_api::CheckArguments(limiter, key, key_length); failed != WEIR_OK) {
+    return failed;
+  }
+  switch (limiter->limiter.Reset({key, key_length})) {
+    case weir::ResetOutcome::kDone:
+    case weir::ResetOutcome::kShared:
+      return 1;
+    case weir::ResetOutcome::kUnknown:
+      return 0;
+    case weir::ResetOutcome::kRefused:
+      break;
+  }
+  return c_api::Fail(WEIR_INVALID_ARGUMENT,
+                     "key: a check would refuse it; expected 1 to 65535 bytes without NUL");
+}
+
 int64_t weir_give_back(weir_limiter* limiter, weir_receipt* receipt) {
   if (limiter == nullptr) {
     return c_api::FailNull("limiter");

@@ -336,6 +336,14 @@ static void test_charge(void) {
   EXPECT(weir_give_back(limiter, &receipt) == 0);  // once
   EXPECT(weir_check(limiter, "k", 1, 0, &decision) == 1 && decision.remaining == 10);
 
+  EXPECT(weir_charge(limiter, "anew", 4, 6, WEIR_ADMIT, &receipt, &decision) == 1);
+  EXPECT(weir_reset(limiter, "anew", 4) == 1);
+  EXPECT(weir_give_back(limiter, &receipt) == 0);
+  EXPECT(weir_check(limiter, "anew", 4, 0, &decision) == 1 && decision.remaining == 10);
+  EXPECT(weir_reset(limiter, "never seen", 10) == 0);
+  EXPECT_INVALID(weir_reset(limiter, "", 0), "key:");
+  EXPECT_INVALID(weir_reset(NULL, "k", 1), "limiter:");
+
   EXPECT(weir_charge(limiter, "k", 1, 4, WEIR_DRY_RUN, NULL, &decision) == 1);
   EXPECT(decision.charged == 0 && decision.remaining >= 4);
   EXPECT(weir_take_up_to(limiter, "k", 1, 8, &decision) == 1 && decision.charged == 8);
