@@ -36,7 +36,7 @@ struct ConfigFile {
 struct RlsOptions {
   // Counting.
   size_t memory_bytes = size_t{256} << 20;
-  std::string cache_key_prefix;
+  std::string cache_key_prefix{};
   double near_limit_ratio = 0.8;
   bool all_or_nothing = false;  // STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT
   bool local_cache = false;     // only for its counter: the store is local anyway

@@ -1,0 +1,440 @@
+// envoyproxy/ratelimit's own cases, held against ours: files accepted and refused, look-ups,
+// counters, storage keys, sequences of calls, the rules of the overall code. Readers go by the
+// format alone, so that more files of the same kind are more tests; each suite also has cases of
+// our own, which run whether the outside files are there or not.
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "envoy/descriptor_config.h"
+#include "envoy/descriptor_file.h"
+#include "envoy/rls_service.h"
+#include "envoy/rls_stats.h"
+#include "testing/twin.h"
+#include "testing/vectors.h"
+
+namespace weir::envoy {
+namespace {
+
+using nlohmann::json;
+
+std::vector<json> Documents(std::string_view prefix, std::string_view suite) {
+  std::vector<json> documents;
+  for (const testing::VectorFile& file : testing::ReadVectors(prefix, suite)) {
+    documents.push_back(json::parse(file.text));
+  }
+  return documents;
+}
+
+std::vector<ConfigFile> FilesOf(const json& list) {
+  std::vector<ConfigFile> files;
+  for (const json& file : list) {
+    files.push_back({file.at("name"), file.at("yaml")});
+  }
+  return files;
+}
+
+// Texts that a request borrows, and the request.
+class Question {
+ public:
+  explicit Question(const json& given, const std::string& unique = {}) : text_(given.dump()) {
+    for (size_t at = text_.find("$U"); at != std::string::npos; at = text_.find("$U")) {
+      text_.replace(at, 2, unique);
+    }
+    given_ = json::parse(text_);
+    buffer_.Begin(given_.at("domain").get_ref<const std::string&>(),
+                  given_.value("hits_addend", 0U));
+    for (const json& descriptor : given_.at("descriptors")) {
+      Descriptor& added = buffer_.AddDescriptor();
+      if (const auto limit = descriptor.find("limit"); limit != descriptor.end()) {
+        added.limit = {limit->at("requests_per_unit"),
+                       ParseUnit(limit->at("unit").get<std::string>()).value()};
+      }
+      if (const auto hits = descriptor.find("hits_addend");
+          hits != descriptor.end() && !hits->is_null()) {
+        added.hits_addend = hits->get<uint64_t>();
+      }
+      for (const json& entry : descriptor.at("entries")) {
+        buffer_.AddEntry(entry[0].get_ref<const std::string&>(),
+                         entry[1].get_ref<const std::string&>());
+      }
+    }
+  }
+
+  const Request& request() { return buffer_.request(); }
+
+ private:
+  std::string text_;
+  json given_;
+  RequestBuffer buffer_;
+};
+
+json ToJson(const MetadataValue& value) {
+  std::string text;
+  AppendJson(text, value);
+  return json::parse(text);
+}
+
+Result<std::unique_ptr<DescriptorConfig>> LoadConfig(const json& test) {
+  std::vector<DescriptorFile> files;
+  for (const ConfigFile& file : FilesOf(test.at("files"))) {
+    auto read = ReadDescriptorFile(file.name, file.yaml);
+    if (!read) {
+      return read.error();
+    }
+    files.push_back(*std::move(read));
+  }
+  return DescriptorConfig::Load(
+      files, {.merge_domain_configs = test.value("merge_domain_configs", false)});
+}
+
+void RunLoad(const json& test) {
+  const json& expect = test.at("expect");
+  const auto loaded = LoadConfig(test);
+  ASSERT_EQ(loaded.ok(), expect.at("ok").get<bool>())
+      << (loaded.ok() ? "" : loaded.error().message);
+  if (expect.contains("error")) {
+    EXPECT_EQ(loaded.error().message, expect["error"].get<std::string>());
+  }
+}
+
+void CheckFound(const json& expect, const LookUp& found) {
+  ASSERT_NE(found.rule, nullptr);
+  const LimitRule& rule = *found.rule;
+  EXPECT_EQ(rule.all.requests_per_unit,
+            expect.value("requests_per_unit", rule.all.requests_per_unit));
+  EXPECT_EQ(ToString(rule.unit), expect.value("unit", std::string(ToString(rule.unit))));
+  EXPECT_EQ(rule.all.unlimited, expect.value("unlimited", false));
+  EXPECT_EQ(rule.shadow_mode, expect.value("shadow_mode", rule.shadow_mode));
+  EXPECT_EQ(rule.quota_mode, expect.value("quota_mode", rule.quota_mode));
+  EXPECT_EQ(rule.name, expect.value("name", rule.name));
+  EXPECT_EQ(found.stats_key, expect.value("stats_key", found.stats_key));
+  if (expect.contains("metadata")) {
+    EXPECT_EQ(ToJson(rule.metadata), expect["metadata"]);
+  }
+  if (expect.contains("share_threshold_pattern")) {
+    const json& patterns = expect["share_threshold_pattern"];
+    EXPECT_EQ(found.shares, !patterns.is_null());
+    for (size_t i = 0; i < patterns.size(); ++i) {
+      EXPECT_EQ(found.share_patterns.at(i), patterns[i].get<std::string>());
+    }
+  }
+}
+
+void RunLookUp(const json& test) {
+  const auto config = LoadConfig(test);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  const Domain* const domain = (*config)->FindDomain(test.at("domain").get<std::string>());
+  const json& expect = test.at("expect");
+  Question question(json{{"domain", test["domain"]},
+                         {"descriptors", json::array({{{"entries", test.at("entries")}}})}});
+  const std::span<const Entry> entries = question.request().descriptors[0].entries;
+  if (test.contains("limit_override")) {
+    EXPECT_EQ(domain == nullptr, expect.is_null());
+    if (!expect.is_null()) {
+      std::string path;
+      AppendOverridePath(path, domain->name, entries);
+      EXPECT_EQ(path, expect.at("stats_key").get<std::string>());
+      EXPECT_EQ(test["limit_override"]["unit"], expect.at("unit"));
+    }
+    return;
+  }
+  LookUp found;
+  if (domain != nullptr) {
+    DescriptorConfig::Find(*domain, entries, found);
+  }
+  if (expect.is_null()) {
+    EXPECT_EQ(found.rule, nullptr);
+  } else {
+    CheckFound(expect, found);
+  }
+}
+
+size_t RunConfigCases(const json& cases) {
+  for (const json& test : cases) {
+    SCOPED_TRACE(test.at("id").get<std::string>());
+    if (test.at("kind") == "load") {
+      RunLoad(test);
+    } else {
+      RunLookUp(test);
+    }
+  }
+  return cases.size();
+}
+
+// A service on a clock that stands at an instant.
+struct Subject {
+  explicit Subject(RlsOptions options, std::chrono::seconds unix_time)
+      : clock(WallTime(unix_time)) {
+    options.clock = &clock;
+    options.memory_bytes = size_t{4} << 20;
+    service = *RlsService::Create(options);
+  }
+
+  const Response& Ask(const json& request, const std::string& unique = {}) {
+    Question question(request, unique);
+    service->ShouldRateLimit(question.request(), response);
+    return response;
+  }
+
+  uint64_t Stat(const std::string& name) {
+    const auto counters = service->stats().Counters();
+    const auto found = counters.find("ratelimit.service." + name);
+    return found == counters.end() ? 0 : found->second;
+  }
+
+  ManualClock clock;
+  std::unique_ptr<RlsService> service;
+  Response response;
+};
+
+void RunCounter(const json& test) {
+  Subject subject({.near_limit_ratio = test.at("near_limit_ratio")},
+                  std::chrono::seconds(test.at("now_unix").get<int64_t>()));
+  std::string yaml =
+      "domain: domain\ndescriptors:\n- key: key\n  rate_limit: {unit: " +
+      test.at("unit").get<std::string>() +
+      ", requests_per_unit: " + std::to_string(test.at("limit").get<uint32_t>()) +
+      "}\n  shadow_mode: " + (test.at("shadow_mode").get<bool>() ? "true" : "false") + "\n";
+  ASSERT_TRUE(subject.service->Load(std::vector<ConfigFile>{{"a.yaml", yaml}}).ok());
+  const auto ask = [&](uint64_t hits) -> const Response& {
+    return subject.Ask(
+        {{"domain", "domain"},
+         {"descriptors", json::array({{{"entries", json::array({json::array({"key", "value"})})},
+                                       {"hits_addend", hits}}})}});
+  };
+  ask(test.at("count_before").get<uint64_t>());
+  const std::vector<std::string> names = {"total_hits", "over_limit", "near_limit", "within_limit",
+                                          "shadow_mode"};
+  std::vector<uint64_t> before;
+  for (const std::string& name : names) {
+    before.push_back(subject.Stat("rate_limit.domain.key." + name));
+  }
+  const DescriptorStatus& status = ask(test.at("hits").get<uint64_t>()).statuses.at(0);
+  const json& expect = test.at("expect");
+  EXPECT_EQ(ToString(status.code), expect.at("code").get<std::string>());
+  EXPECT_EQ(status.limit_remaining, expect.at("limit_remaining").get<uint32_t>());
+  EXPECT_EQ(status.duration_until_reset,
+            std::chrono::seconds(expect.at("duration_until_reset_s").get<int64_t>()));
+  for (size_t i = 0; expect.contains("stats_delta") && i < names.size(); ++i) {
+    EXPECT_EQ(subject.Stat("rate_limit.domain.key." + names[i]) - before[i],
+              expect["stats_delta"].at(names[i]).get<uint64_t>())
+        << names[i];
+  }
+}
+
+void RunStorageKey(const json& test) {
+  Question question(json{{"domain", test.at("domain")},
+                         {"descriptors", json::array({{{"entries", test.at("entries")}}})}});
+  std::vector<std::string> patterns =
+      test.value("share_threshold_pattern", std::vector<std::string>());
+  const std::vector<std::string_view> views(patterns.begin(), patterns.end());
+  std::string key;
+  AppendCounterKey(key, test.at("prefix").get<std::string>(), question.request().domain,
+                   question.request().descriptors[0].entries, views, false);
+  const int64_t length = SecondsOf(*ParseUnit(test.at("unit").get<std::string>()));
+  const auto now = test.at("now_unix").get<int64_t>();
+  EXPECT_EQ(key + std::to_string(now - now % length), test.at("key").get<std::string>());
+}
+
+void CheckAnswer(const json& expect, const Response& response) {
+  if (expect.contains("grpc_error")) {
+    EXPECT_EQ(response.failure, Failure::kRequest);
+    EXPECT_EQ(response.error, expect["grpc_error"].get<std::string>());
+    return;
+  }
+  ASSERT_EQ(response.failure, Failure::kNone) << response.error;
+  if (expect.at("overall_code") != "ANY") {
+    EXPECT_EQ(ToString(response.overall_code), expect["overall_code"].get<std::string>());
+  }
+  if (!expect.contains("statuses")) {
+    return;
+  }
+  ASSERT_EQ(response.statuses.size(), expect["statuses"].size());
+  for (size_t i = 0; i < response.statuses.size(); ++i) {
+    const json& wanted = expect["statuses"][i];
+    const DescriptorStatus& status = response.statuses[i];
+    EXPECT_EQ(ToString(status.code), wanted.at("code").get<std::string>());
+    EXPECT_EQ(status.limit_remaining, wanted.at("limit_remaining").get<uint32_t>());
+    EXPECT_EQ(status.has_limit, !wanted.at("current_limit").is_null());
+    if (status.has_limit) {
+      EXPECT_EQ(status.current_limit.requests_per_unit,
+                wanted["current_limit"].at("requests_per_unit").get<uint32_t>());
+      EXPECT_EQ(ToString(status.current_limit.unit),
+                wanted["current_limit"].at("unit").get<std::string>());
+    }
+  }
+}
+
+size_t RunSequence(const json& sequence) {
+  RlsOptions options;
+  if (const auto settings = sequence.find("settings"); settings != sequence.end()) {
+    options.all_or_nothing = settings->value("stop_cache_key_increment_when_overlimit", false);
+  }
+  Subject subject(options, std::chrono::seconds(1'700'000'005));
+  std::vector<ConfigFile> files = FilesOf(sequence.at("files"));
+  if (sequence.at("id").get<std::string>().find("no_config_loaded") == std::string::npos) {
+    EXPECT_TRUE(subject.service->Load(files).ok());
+  }
+  std::vector<Duration> resets;
+  size_t calls = 0;
+  for (const json& step : sequence.at("steps")) {
+    SCOPED_TRACE(step.dump());
+    if (step.contains("request")) {
+      ++calls;
+      CheckAnswer(step.at("expect"), subject.Ask(step["request"], "u1"));
+      if (!subject.response.statuses.empty()) {
+        resets.push_back(subject.response.statuses[0].duration_until_reset);
+      }
+    } else if (step.contains("write_config")) {
+      std::erase_if(files, [&](const ConfigFile& file) {
+        return file.name == step["write_config"].at("name").get<std::string>();
+      });
+      files.push_back({step["write_config"].at("name"), step["write_config"].at("yaml")});
+      (void)subject.service->Load(files);
+    } else if (step.contains("remove_config")) {
+      std::erase_if(files, [&](const ConfigFile& file) {
+        return file.name == step["remove_config"].get<std::string>();
+      });
+      EXPECT_TRUE(subject.service->Load(files).ok());
+    } else if (step.contains("sleep_ms")) {
+      subject.clock.Advance(std::chrono::milliseconds(step["sleep_ms"].get<int64_t>()));
+    }
+  }
+  if (sequence.contains("relation")) {
+    EXPECT_LT(resets.at(1), resets.at(0));
+  }
+  if (sequence.at("id") == "failed_reload_keeps_old_config") {
+    EXPECT_EQ(subject.Stat("config_load_error"), 1U);
+  }
+  return calls;
+}
+
+void RunOverallRule(const json& rule) {
+  Subject subject({.global_shadow_mode = rule.value("global_shadow", false)},
+                  std::chrono::seconds(1'700'000'005));
+  std::string yaml = "domain: d\ndescriptors:\n";
+  json descriptors = json::array();
+  for (size_t i = 0; i < rule.at("quota").size(); ++i) {
+    const bool over = rule.at("over")[i];
+    yaml += "- key: k" + std::to_string(i) +
+            "\n  quota_mode: " + (rule["quota"][i].get<bool>() ? "true" : "false") +
+            "\n  rate_limit: {unit: hour, requests_per_unit: " + (over ? "0" : "5") + "}\n";
+    descriptors.push_back(
+        {{"entries", json::array({json::array({"k" + std::to_string(i), "v"})})}});
+  }
+  ASSERT_TRUE(subject.service->Load(std::vector<ConfigFile>{{"a.yaml", yaml}}).ok());
+  const Response& response = subject.Ask({{"domain", "d"}, {"descriptors", descriptors}});
+  EXPECT_EQ(ToString(response.overall_code), rule.at("overall").get<std::string>());
+  for (size_t i = 0; i < response.statuses.size(); ++i) {
+    EXPECT_EQ(response.statuses[i].code == Code::kOverLimit, rule["over"][i].get<bool>());
+  }
+}
+
+json Parsed(const char* text) {
+  return json::parse(text);
+}
+
+constexpr const char* kOwnConfig = R"([
+  {"id": "own/aliases", "kind": "load", "expect": {"ok": true}, "files": [{"name": "a.yaml",
+   "yaml": "domain: d\ndescriptors:\n- key: a\n  rate_limit: &r {unit: day, requests_per_unit: 1}\n- key: b\n  rate_limit: *r\n- key: c\n  rate_limit:\n    <<: *r\n    requests_per_unit: 2\n"}]},
+  {"id": "own/float", "kind": "load", "expect": {"ok": false, "error": "a.yaml: error checking config"},
+   "files": [{"name": "a.yaml", "yaml": "domain: d\ndescriptors:\n- key: a\n  rate_limit: {unit: day, requests_per_unit: 1.5}\n"}]},
+  {"id": "own/collision", "kind": "lookup", "domain": "d", "entries": [["a", "b_c"]],
+   "files": [{"name": "a.yaml", "yaml": "domain: d\ndescriptors:\n- key: a_b\n  value: c\n  rate_limit: {unit: day, requests_per_unit: 7}\n"}],
+   "expect": {"requests_per_unit": 7, "unit": "DAY", "stats_key": "d.a_b_c"}}
+])";
+
+TEST(EnvoyVectors, FilesLoadAndLimitsAreFoundAsTheOriginalDoes) {
+  RunConfigCases(Parsed(kOwnConfig));
+  for (const json& document : Documents("envoy_config", "envoy configuration")) {
+    EXPECT_GT(RunConfigCases(document.at("cases")), 0U);
+  }
+}
+
+constexpr const char* kOwnCounters = R"([
+  {"id": "own/week", "limit": 4294967295, "unit": "WEEK", "now_unix": 604801, "hits": 4294967295,
+   "count_before": 0, "near_limit_ratio": 0.8, "shadow_mode": false,
+   "expect": {"code": "OK", "limit_remaining": 0, "duration_until_reset_s": 604799}},
+  {"id": "own/beyond", "limit": 4294967295, "unit": "YEAR", "now_unix": 31536000, "hits": 1,
+   "count_before": 4294967295, "near_limit_ratio": 0.8, "shadow_mode": false,
+   "expect": {"code": "OVER_LIMIT", "limit_remaining": 0, "duration_until_reset_s": 31536000}},
+  {"id": "own/peek at the limit", "limit": 10, "unit": "MONTH", "now_unix": 2592059, "hits": 0,
+   "count_before": 10, "near_limit_ratio": 0.8, "shadow_mode": false,
+   "expect": {"code": "OK", "limit_remaining": 0, "duration_until_reset_s": 2591941}}
+])";
+
+TEST(EnvoyVectors, CountersGoAsTheirsDo) {
+  json cases = Parsed(kOwnCounters);
+  for (const json& document : Documents("envoy_counter", "envoy counters")) {
+    cases.insert(cases.end(), document.at("cases").begin(), document.at("cases").end());
+    for (const json& test : document.at("storage_keys")) {
+      SCOPED_TRACE(test.at("id").get<std::string>());
+      RunStorageKey(test);
+    }
+  }
+  for (const json& test : cases) {
+    SCOPED_TRACE(test.at("id").get<std::string>());
+    RunCounter(test);
+  }
+}
+
+constexpr const char* kOwnSequence = R"({"id": "own/override", "files": [{"name": "a.yaml",
+  "yaml": "domain: d\ndescriptors:\n- key: k\n  shadow_mode: true\n  rate_limit: {unit: day, requests_per_unit: 9}\n"}],
+  "steps": [
+   {"request": {"domain": "d", "descriptors": [{"entries": [["k", "v"]], "limit": {"requests_per_unit": 1, "unit": "DAY"}}]},
+    "expect": {"overall_code": "OK", "statuses": [{"code": "OK", "limit_remaining": 0, "current_limit": {"requests_per_unit": 1, "unit": "DAY"}}]}},
+   {"request": {"domain": "d", "descriptors": [{"entries": [["k", "v"]], "limit": {"requests_per_unit": 1, "unit": "DAY"}}]},
+    "expect": {"overall_code": "OVER_LIMIT"}},
+   {"request": {"domain": "d", "descriptors": [{"entries": [["k", "v"]]}]},
+    "expect": {"overall_code": "OK", "statuses": [{"code": "OK", "limit_remaining": 6, "current_limit": {"requests_per_unit": 9, "unit": "DAY"}}]}}
+  ]})";
+
+TEST(EnvoyVectors, SequencesOfCallsAreAnsweredAsTheirsAre) {
+  RunSequence(Parsed(kOwnSequence));
+  for (const json& document : Documents("envoy_sequence", "envoy sequences")) {
+    for (const json& sequence : document.at("sequences")) {
+      SCOPED_TRACE(sequence.at("id").get<std::string>());
+      EXPECT_GT(RunSequence(sequence), 0U);
+    }
+  }
+}
+
+TEST(EnvoyVectors, TheOverallCodeFollowsItsRules) {
+  RunOverallRule(Parsed(R"({"quota": [true], "over": [true], "overall": "OVER_LIMIT"})"));
+  for (const json& document : Documents("envoy_sequence", "envoy overall codes")) {
+    for (const json& rule : document.at("overall_rules")) {
+      SCOPED_TRACE(rule.dump());
+      RunOverallRule(rule);
+    }
+    const json& headers = document.at("response_headers").at("example");
+    Subject subject({.response_headers = true},
+                    std::chrono::seconds(headers.at("now_unix").get<int64_t>()));
+    const std::string yaml = "domain: d\ndescriptors:\n- key: k\n  rate_limit: {unit: " +
+                             headers.at("unit").get<std::string>() + ", requests_per_unit: " +
+                             std::to_string(headers.at("limit").get<uint32_t>()) + "}\n";
+    ASSERT_TRUE(subject.service->Load(std::vector<ConfigFile>{{"a.yaml", yaml}}).ok());
+    const uint32_t hits =
+        headers.at("limit").get<uint32_t>() - headers.at("remaining").get<uint32_t>();
+    subject.Ask(
+        {{"domain", "d"},
+         {"hits_addend", hits},
+         {"descriptors", json::array({{{"entries", json::array({json::array({"k", "v"})})}}})}});
+    ASSERT_EQ(subject.response.response_headers_to_add.size(), 3U);
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(subject.response.response_headers_to_add[i].value,
+                headers.at("values")[i].get<std::string>());
+      EXPECT_EQ(subject.response.response_headers_to_add[i].key,
+                document["response_headers"]["default_names"][i].get<std::string>());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir::envoy
