@@ -65,6 +65,14 @@ void AddListeners(CLI::App& command, ServerConfig& config) {
       ->envname("WEIR_RESP")
       ->capture_default_str()
       ->group("Where");
+  command.add_option("--grpc", config.grpc, "gRPC, as Envoy asks: addresses, or off")
+      ->delimiter(',')
+      ->envname("WEIR_GRPC")
+      ->group("Where");
+  command
+      .add_flag("--grpc-on-http", config.grpc_on_http, "the addresses of --http speak gRPC as well")
+      ->envname("WEIR_GRPC_ON_HTTP")
+      ->group("Where");
   command
       .add_option("--admin", config.admin,
                   "metrics, explain, top keys, reload: addresses, or off. Others than this machine "
@@ -145,6 +153,20 @@ void AddLimits(CLI::App& command, ServerConfig& config) {
       ->check(CLI::Range(0U, 3600U))
       ->capture_default_str()
       ->group("How much");
+  command
+      .add_option("--grpc-max-age-seconds", config.grpc_max_age_s,
+                  "of a gRPC connection, which is then asked to come anew; 0: any")
+      ->envname("WEIR_GRPC_MAX_AGE_SECONDS")
+      ->check(CLI::Range(0U, 31'536'000U))
+      ->capture_default_str()
+      ->group("How much");
+  command
+      .add_option("--grpc-max-age-grace-seconds", config.grpc_max_age_grace_s,
+                  "for calls that are under way then; 0: any")
+      ->envname("WEIR_GRPC_MAX_AGE_GRACE_SECONDS")
+      ->check(CLI::Range(0U, 31'536'000U))
+      ->capture_default_str()
+      ->group("How much");
   command.add_option("--top-keys", config.top_keys, "to keep track of for each rule; 0: none")
       ->envname("WEIR_TOP_KEYS")
       ->check(CLI::Range(0U, 10'000U))
@@ -210,7 +232,8 @@ void Serve(CLI::App& command, Options& options, int& status) {
   config.resp_password = ReadSecret("resp-password-file", options.resp_password_file);
   config.admin_token = ReadSecret("admin-token-file", options.admin_token_file);
   config.fleet_secret = ReadSecret("fleet-secret-file", options.fleet_secret_file);
-  for (std::vector<std::string>* const addresses : {&config.http, &config.resp, &config.admin}) {
+  for (std::vector<std::string>* const addresses :
+       {&config.http, &config.resp, &config.grpc, &config.admin}) {
     WithoutOff(*addresses);
   }
   status = server::RunUntilSignal(config) ? kSuccess : kFailure;

@@ -1,5 +1,6 @@
 #include "net/connection.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <boost/asio/buffer.hpp>
@@ -44,7 +45,7 @@ void Connection::Abort() {
     boost::system::error_code ignored;  // it is gone either way
     socket_.close(ignored);
   }
-  if (!under_way_) {
+  if (!IsUnderWay()) {
     delete this;  // else when that calls back, with an error
   }
 }
@@ -53,16 +54,44 @@ void Connection::Drain() {
   session_->OnDrain();
   if (next_ == Next::kIdle && state_ == State::kReading) {
     SetTimeout(kLeavingSeconds);
+    Wake();
+  }
+}
+
+// Only while nothing is being written: what the session says goes after what it said before.
+void Connection::Wake() {
+  if (session_->OnWake(output_) == Next::kClose) {
+    next_ = Next::kClose;
+  }
+  if (!Flush()) {
+    return;
+  }
+  if (next_ == Next::kClose) {
+    Leave();
+  } else {
+    SetDeadline();
   }
 }
 
 void Connection::SetTimeout(Deadlines::Seconds seconds) {
   // One more: the present second has begun already.
-  const Deadlines::Seconds at = seconds == 0 ? Deadlines::kNever : loop_.now() + seconds + 1;
+  timeout_at_ = seconds == 0 ? Deadlines::kNever : loop_.now() + seconds + 1;
+  SetDeadline();
+}
+
+// What comes first: the end of our patience, or the session's wish to be woken.
+void Connection::SetDeadline() {
+  const uint32_t wake = state_ == State::kReading ? session_->WakeAfter() : 0;
+  const Deadlines::Seconds at =
+      wake == 0 ? timeout_at_ : std::min<Deadlines::Seconds>(timeout_at_, loop_.now() + wake);
   loop_.deadlines().Set(*this, at, loop_.now());
 }
 
 void Connection::OnDeadline() {
+  if (state_ == State::kReading && loop_.now() < timeout_at_) {
+    Wake();
+    return;
+  }
   if (state_ == State::kReading && next_ == Next::kMessage) {
     loop_.counters().timed_out.fetch_add(1, std::memory_order_relaxed);
     session_->OnTimeout(output_);
@@ -78,7 +107,7 @@ void Connection::OnDeadline() {
 }
 
 void Connection::Read() {
-  under_way_ = true;
+  reading_ = true;
   char* const room = input_.Reserve(kReadBytes + Session::kPadding);
   socket_.async_read_some(
       asio::buffer(room, kReadBytes),
@@ -86,7 +115,7 @@ void Connection::Read() {
 }
 
 void Connection::OnRead(const boost::system::error_code& error, size_t bytes) {
-  under_way_ = false;
+  reading_ = false;
   if (error || state_ == State::kClosed) {
     Abort();
     return;
@@ -101,7 +130,9 @@ void Connection::OnRead(const boost::system::error_code& error, size_t bytes) {
     return;
   }
   input_.Commit(bytes);
-  Answer();
+  if (state_ != State::kWriting) {
+    Answer();  // else once the peer has taken what it was told meanwhile
+  }
 }
 
 // Lets the session answer all that is there, then reads on, or writes on, or goes.
@@ -125,6 +156,7 @@ void Connection::Answer() {
       Leave();
       return;
     }
+    state_ = State::kReading;
     if (next_ == Next::kIdle) {
       input_.Shrink(kKeptBytes);
       output_.Shrink(kKeptBytes);
@@ -132,7 +164,6 @@ void Connection::Answer() {
     } else if (!was_amidst) {
       SetTimeout(limits_.message_s);
     }
-    state_ = State::kReading;
     Read();
     return;
   }
@@ -160,9 +191,9 @@ bool Connection::Flush() {
 }
 
 void Connection::WriteRest() {
-  under_way_ = true;
+  writing_ = true;
   socket_.async_wait(Socket::wait_write, [this](const boost::system::error_code& error) {
-    under_way_ = false;
+    writing_ = false;
     if (error || state_ == State::kClosed) {
       Abort();
       return;
@@ -173,6 +204,8 @@ void Connection::WriteRest() {
     state_ = State::kReading;
     if (next_ == Next::kClose) {
       Leave();
+    } else if (reading_) {
+      SetTimeout(loop_.draining() ? kLeavingSeconds : limits_.idle_s);  // it spoke unasked
     } else {
       Answer();
     }
@@ -191,7 +224,7 @@ void Connection::Leave() {
     return;
   }
   SetTimeout(kLeavingSeconds);
-  if (!under_way_) {
+  if (!reading_) {
     Read();
   }
 }

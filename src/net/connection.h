@@ -60,7 +60,10 @@ class Connection final : public Deadlines::Entry {
   bool Flush();
   void WriteRest();
   void Leave();
+  void Wake();
   void SetTimeout(Deadlines::Seconds seconds);
+  void SetDeadline();
+  [[nodiscard]] bool IsUnderWay() const noexcept { return reading_ || writing_; }
 
   Loop& loop_;
   Socket socket_;
@@ -72,7 +75,10 @@ class Connection final : public Deadlines::Entry {
   size_t dropped_bytes_ = 0;
   State state_ = State::kReading;
   Session::Next next_ = Session::Next::kIdle;
-  bool under_way_ = false;  // an operation of the socket will call back
+  // Operations of the socket that will call back.
+  bool reading_ = false;
+  bool writing_ = false;
+  Deadlines::Seconds timeout_at_ = Deadlines::kNever;
 };
 
 }  // namespace weir::net

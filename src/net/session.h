@@ -45,8 +45,17 @@ class Session {
   virtual Progress OnBytes(std::span<char> input, base::ByteBuffer& output) = 0;
   // The rest of a message did not come in time; a last word, if there is one.
   virtual void OnTimeout(base::ByteBuffer& output) { (void)output; }
-  // The server is going: end after the next answer.
+  // The server is going: end after the next answer. OnWake follows.
   virtual void OnDrain() {}
+
+  // Asked after each answer: in how many seconds OnWake is wanted; 0: not at all.
+  [[nodiscard]] virtual uint32_t WakeAfter() { return 0; }
+  // Something to say without being asked: what is written is sent. kClose ends the connection, all
+  // else goes on.
+  virtual Next OnWake(base::ByteBuffer& output) {
+    (void)output;
+    return Next::kIdle;
+  }
 };
 
 // Makes a session for each connection. One per loop and listener, used on that loop only.

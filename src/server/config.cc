@@ -39,11 +39,18 @@ Result<void> ServerConfig::Validate() const {
   if (auto good = CheckEndpoints("resp", resp, data); !good) {
     return good;
   }
+  if (auto good = CheckEndpoints("grpc", grpc, data); !good) {
+    return good;
+  }
   if (auto good = CheckEndpoints("admin", admin, managed); !good) {
     return good;
   }
-  if (http.empty() && resp.empty()) {
-    return Error::Invalid("nothing to listen on; give --http or --resp an address");
+  if (http.empty() && resp.empty() && grpc.empty()) {
+    return Error::Invalid("nothing to listen on; give --http, --resp or --grpc an address");
+  }
+  if (grpc_on_http && proxy_protocol) {
+    return Error::Invalid(
+        "--grpc-on-http does not go with --proxy-protocol; give --grpc an address of its own");
   }
   if (!managed.empty() && admin_token.empty()) {
     return Error::Invalid(managed +

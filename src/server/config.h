@@ -18,6 +18,10 @@ struct ServerConfig {
   std::vector<std::string> http = {"127.0.0.1:8080"};
   std::vector<std::string> resp = {"127.0.0.1:6380"};
   std::vector<std::string> admin = {"127.0.0.1:8081"};
+  std::vector<std::string> grpc;  // off unless asked for
+  bool grpc_on_http = false;      // the HTTP listeners speak gRPC as well
+  unsigned grpc_max_age_s = 0;    // 0: connections may grow old
+  unsigned grpc_max_age_grace_s = 3600;
 
   std::vector<std::string> rules;  // files
   std::string state_dir;           // for the last good rules; empty: not kept

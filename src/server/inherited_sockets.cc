@@ -34,7 +34,7 @@ std::vector<int> InheritedSockets(std::string_view name) {
     const size_t colon = names.find(':');
     std::string_view own = names.substr(0, colon);
     names.remove_prefix(colon == std::string_view::npos ? names.size() : colon + 1);
-    if (own != "resp" && own != "admin") {
+    if (own != "resp" && own != "grpc" && own != "admin") {
       own = "http";
     }
     if (own == name) {

@@ -37,13 +37,15 @@ void Greet(const Server& server, const RuleStatus& rules) {
   std::string http;
   std::string resp;
   for (const Server::Bound& bound : server.bound()) {
-    const bool web = bound.front != "resp" && bound.endpoint.unix_path.empty();
+    const bool web =
+        (bound.front == "http" || bound.front == "admin") && bound.endpoint.unix_path.empty();
     text += "  " + bound.front + std::string(7 - bound.front.size(), ' ') + (web ? "http://" : "") +
             bound.endpoint.text + "\n";
     if (bound.endpoint.unix_path.empty()) {
-      std::string& first = bound.front == "http" ? http : resp;
-      if (bound.front != "admin" && first.empty()) {
-        first = bound.endpoint.text;
+      if (bound.front == "http" && http.empty()) {
+        http = bound.endpoint.text;
+      } else if (bound.front == "resp" && resp.empty()) {
+        resp = bound.endpoint.text;
       }
     }
   }

@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "base/key_hash.h"
+#include "codec/grpc/reflection.h"
 #include "net/wait.h"
 #include "server/inherited_sockets.h"
 #include "server/log.h"
+#include "server/shared_port.h"
 
 namespace weir::server {
 
@@ -101,7 +103,8 @@ Result<void> Server::Prepare() {
   front_options_.rule_status = [this] { return source_.status(); };
   front_options_.reload = [this] { return Reload(); };
   for (unsigned i = 0; i < ThreadCount(config_); ++i) {
-    workers_.push_back(std::make_unique<Worker>(*service_, front_options_, resp_options_));
+    workers_.push_back(std::make_unique<Worker>(*service_, config_, front_options_, resp_options_));
+    AddMethods(workers_.back()->grpc);
   }
   return {};
 }
@@ -109,7 +112,7 @@ Result<void> Server::Prepare() {
 Result<void> Server::Listen() {
   for (const auto& [front, addresses] :
        {std::pair("http", &config_.http), std::pair("resp", &config_.resp),
-        std::pair("admin", &config_.admin)}) {
+        std::pair("grpc", &config_.grpc), std::pair("admin", &config_.admin)}) {
     const std::vector<int> inherited = InheritedSockets(front);
     if (!inherited.empty()) {
       for (const int descriptor : inherited) {
@@ -164,14 +167,32 @@ Result<void> Server::ListenOn(const std::string& front, const std::string& addre
 
 void Server::AddListener(Worker& worker, const std::string& front, int descriptor) {
   std::unique_ptr<net::SessionFactory> factory;
+  net::ListenerLimits limits = LimitsOf(config_, static_cast<unsigned>(workers_.size()));
   if (front == "resp") {
     factory = std::make_unique<RespFactory>(worker.resp);
+  } else if (front == "grpc") {
+    factory = std::make_unique<GrpcFactory>(worker.grpc);
+    limits.connection.idle_s = 0;  // the session knows how to end an idle connection
+  } else if (front == "http" && config_.grpc_on_http) {
+    factory = std::make_unique<SharedPortFactory>(std::make_unique<HttpFactory>(worker.http),
+                                                  std::make_unique<GrpcFactory>(worker.grpc));
   } else {
     factory = std::make_unique<HttpFactory>(front == "http" ? worker.http : worker.admin);
   }
   worker.listeners.push_back(
-      std::make_unique<net::Listener>(worker.loop, descriptor, std::move(factory),
-                                      LimitsOf(config_, static_cast<unsigned>(workers_.size()))));
+      std::make_unique<net::Listener>(worker.loop, descriptor, std::move(factory), limits));
+}
+
+// Each loop has methods of its own, so that they may keep memory.
+void Server::AddMethods(GrpcContext& context) {
+  codec::grpc::AddHealth(context.shared.methods, [this](std::string_view service) {
+    if (!service.empty() && service != "ratelimit") {
+      return codec::grpc::Health::kUnknownService;
+    }
+    return going_.load(std::memory_order_relaxed) ? codec::grpc::Health::kNotServing
+                                                  : codec::grpc::Health::kServing;
+  });
+  codec::grpc::AddReflection(context.shared.methods);
 }
 
 RuleSource::Outcome Server::Reload() {
@@ -180,6 +201,7 @@ RuleSource::Outcome Server::Reload() {
 }
 
 void Server::Drain() {
+  going_.store(true, std::memory_order_relaxed);
   for (const std::unique_ptr<Worker>& worker : workers_) {
     worker->loop.Run([&worker] {
       for (const std::unique_ptr<net::Listener>& listener : worker->listeners) {
@@ -207,17 +229,19 @@ Metrics Server::CollectMetrics() {
   ProtocolMetrics http{.protocol = "http"};
   ProtocolMetrics admin{.protocol = "admin"};
   ProtocolMetrics resp{.protocol = "resp"};
+  ProtocolMetrics grpc{.protocol = "grpc"};
   for (const std::unique_ptr<Worker>& worker : workers_) {
     http.Add(worker->http.counters);
     admin.Add(worker->admin.counters);
     resp.Add(worker->resp.counters);
+    grpc.Add(worker->grpc.counters);
     const net::LoopCounters& counters = worker->loop.counters();
     metrics.connections_open += counters.open.load(std::memory_order_relaxed);
     metrics.connections_accepted += counters.accepted.load(std::memory_order_relaxed);
     metrics.connections_refused += counters.refused.load(std::memory_order_relaxed);
     metrics.connections_timed_out += counters.timed_out.load(std::memory_order_relaxed);
   }
-  metrics.protocols = {http, admin, resp};
+  metrics.protocols = {http, admin, resp, grpc};
   return metrics;
 }
 

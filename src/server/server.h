@@ -13,6 +13,7 @@
 #include "net/loop.h"
 #include "server/check_service.h"
 #include "server/config.h"
+#include "server/grpc_session.h"
 #include "server/http_session.h"
 #include "server/metrics.h"
 #include "server/resp_session.h"
@@ -25,7 +26,7 @@ class Server {
  public:
   // Where one front listens.
   struct Bound {
-    std::string front;  // http, resp, admin
+    std::string front;  // http, resp, grpc, admin
     net::Endpoint endpoint;
   };
 
@@ -49,15 +50,18 @@ class Server {
  private:
   // One loop, and what its connections share.
   struct Worker {
-    Worker(CheckService& service, const FrontOptions& options, const RespOptions& resp_options)
+    Worker(CheckService& service, const ServerConfig& config, const FrontOptions& options,
+           const RespOptions& resp_options)
         : http{service, options, HttpContext::Face::kPublic},
           admin{service, options, HttpContext::Face::kAdmin},
-          resp{.service = service, .options = resp_options, .counters = {}, .reply = {}} {}
+          resp{.service = service, .options = resp_options, .counters = {}, .reply = {}},
+          grpc(config) {}
 
     net::Loop loop;
     HttpContext http;
     HttpContext admin;
     RespContext resp;
+    GrpcContext grpc;
     std::vector<std::unique_ptr<net::Listener>> listeners;
   };
 
@@ -67,6 +71,7 @@ class Server {
   Result<void> Listen();
   Result<void> ListenOn(const std::string& front, const std::string& address);
   void AddListener(Worker& worker, const std::string& front, int descriptor);
+  void AddMethods(GrpcContext& context);
   [[nodiscard]] Metrics CollectMetrics();
 
   const ServerConfig config_;
@@ -77,6 +82,7 @@ class Server {
   FrontOptions front_options_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Bound> bound_;
+  std::atomic<bool> going_{false};
 };
 
 }  // namespace weir::server
