@@ -57,8 +57,9 @@ std::string Reservation::ToString() const {
 
 Result<Reservation> Reservation::Parse(std::string_view text) {
   Reservation reservation;
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, reservation.id, 16);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto read = std::from_chars(begin, end, reservation.id, 16);
   if (text.size() != kDigits || read.ec != std::errc() || read.ptr != end || reservation.id == 0) {
     return Error::Invalid("reservation: " + base::Quoted(text, 2 * kDigits) +
                           " is none; expected 16 hexadecimal digits, not all of them 0");

@@ -35,7 +35,7 @@ struct alignas(256) LeaseCell {
   uint64_t serial = 0;  // of the plan that the units were taken under
   // As long as the stamp, the key's state and its refund counter are these, all units left are
   // good, and the answer's other fields are known.
-  Timestamp known_now{};  // as the caller gave it
+  Timestamp known_now;  // as the caller gave it
   uint64_t known_word = 0;
   uint64_t known_refunds = 0;
   const std::atomic<uint64_t>* refunds = nullptr;
