@@ -63,6 +63,16 @@ class Rows {
     Print(row);
   }
 
+  // Where none is the bar no number divides by it: 1 says that it was kept, 0 that it was not.
+  void PrintNone(const std::string& what, double ours) const {
+    std::printf(
+        "{\"suite\":\"%s\",\"case\":\"%s\",\"ours\":%s,\"unit\":\"\","
+        "\"peer\":\"none at all\",\"theirs\":0,\"ratio\":%d,\"bar\":1,\"holds\":%s}\n",
+        suite_.c_str(), what.c_str(), Number(ours).c_str(), ours == 0 ? 1 : 0,
+        ours == 0 ? "true" : "false");
+    std::fflush(stdout);
+  }
+
   void PrintMedian(const std::string& what, Rate ours, const std::string& peer, Rate theirs,
                    double bar) const {
     PrintBest(what, {.best = ours.median, .median = ours.median}, peer,

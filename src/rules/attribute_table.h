@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/key_hash.h"
+
 namespace weir::rules {
 
 inline constexpr size_t kMaxSetAttributes = 256;
@@ -48,15 +50,12 @@ class AttributeTable {
  private:
   static constexpr size_t kSlots = 4 * kMaxSetAttributes;
 
-  // Names are the operator's, so nobody outside can make them collide.
+  // Names that differ in a byte or two, as those of headers do, are far from one another.
   [[nodiscard]] static size_t Home(std::string_view name) noexcept {
-    if (name.empty()) {
-      return 0;
-    }
-    const auto byte = [name](size_t i) { return static_cast<unsigned char>(name[i]); };
-    const size_t size = name.size();
-    return (size * 7 + byte(0) * 31U + byte(size - 1) * 131U + byte(size / 2) * 17U) % kSlots;
+    return base::MixHash(base::HashKey(name, base::ProcessSecret()), kSalt) % kSlots;
   }
+
+  static constexpr uint64_t kSalt = base::SaltFor(2);
 
   std::vector<std::string> names_;
   std::array<uint16_t, kSlots> slots_ = Empty();

@@ -63,7 +63,7 @@ struct CompiledRule {
   uint16_t by = AttributeTable::kNone;
   uint16_t cost_attribute = AttributeTable::kNone;
   uint8_t group = 0;
-  uint64_t canary_seed = 0;
+  uint64_t canary_salt = 0;
   std::vector<uint32_t> first_slot;  // by variant
   std::unordered_map<std::string, CompiledOverride, KeyTextHash, std::equal_to<>> overrides;
 };
@@ -72,6 +72,14 @@ struct Alternative {
   uint32_t rule = 0;
   uint8_t group = 0;
   const PathPattern* pattern = nullptr;
+};
+
+// An alternative for a share of its keys, where the key is the same whatever the path.
+struct Canary {
+  uint32_t key = 0;  // those with equal numbers have equal keys
+  uint32_t rank = 0;
+  uint32_t permille = 0;
+  uint64_t salt = 0;
 };
 
 inline constexpr size_t kMaxGroups = kMaxCharges;
@@ -93,6 +101,7 @@ struct CompiledSet {
   std::vector<std::string> group_names;
   uint64_t shadow_groups = 0;  // a bit for each
   RuleFilter filter;
+  std::vector<Canary> canaries;     // by key
   uint32_t default_rank = kNoRank;  // of the rule for what no other matches
 
   uint32_t slot_count = 0;     // quotas of all rules and variants

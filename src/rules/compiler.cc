@@ -138,7 +138,7 @@ class Compiler {
     rule.by = model.by.empty() ? AttributeTable::kNone : Intern(model.by, model.mark);
     rule.cost_attribute = model.cost.attribute.empty() ? AttributeTable::kNone
                                                        : Intern(model.cost.attribute, model.mark);
-    rule.canary_seed = base::HashKeySeeded(model.view.name, 0);
+    rule.canary_salt = base::SaltFor(base::HashKeySeeded(model.view.name, 0));
     rule.group = GroupOf(*rule.view, model.mark);
     for (const RuleVariant& variant : rule.view->variants) {
       rule.first_slot.push_back(set_->slot_count);
@@ -274,15 +274,36 @@ class Compiler {
         entries.emplace_back();
       } else {
         entries.push_back({&rule, alternative.pattern, alternative.group});
+        AddCanary(rank, rule);
       }
     }
     set_->filter.Compile(entries);
+    std::sort(set_->canaries.begin(), set_->canaries.end(), [](const Canary& a, const Canary& b) {
+      return std::tie(a.key, a.rank) < std::tie(b.key, b.rank);
+    });
+  }
+
+  void AddCanary(uint32_t rank, const CompiledRule& rule) {
+    const bool by_path =
+        std::any_of(rule.per.begin(), rule.per.end(), [](const std::vector<KeySource>& part) {
+          return std::any_of(part.begin(), part.end(), [](const KeySource& source) {
+            return source.kind == KeySource::Kind::kRoute ||
+                   source.kind == KeySource::Kind::kParameter;
+          });
+        });
+    if (rule.view->canary_permille < 1000 && !by_path) {
+      const auto key = canary_keys_.try_emplace({rule.view->per, rule.model->ipv6_prefix_bits},
+                                                static_cast<uint32_t>(canary_keys_.size()));
+      set_->canaries.push_back(
+          {key.first->second, rank, rule.view->canary_permille, rule.canary_salt});
+    }
   }
 
   std::unique_ptr<CompiledSet> set_;
   Issues& issues_;
   std::map<std::string, std::map<std::string, CompiledOverride>> overrides_;
   std::map<std::tuple<std::string, bool, bool>, size_t> groups_;
+  std::map<std::pair<std::string, uint8_t>, uint32_t> canary_keys_;
   std::vector<size_t> charges_;  // by group: the most that one of its rules makes
 };
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/spelling.h"
 
@@ -39,6 +41,45 @@ bool TakesAll(const CompiledRule& rule) {
          view.expires == kNever && (rule.per.empty() || rule.model->on_missing != OnMissing::kSkip);
 }
 
+bool IsSame(const Matcher& a, const Matcher& b) {
+  return a.kind == b.kind && a.text == b.text && a.tail == b.tail && a.prefix == b.prefix;
+}
+
+// Whether whatever holds for the second holds for the first.
+bool Covers(const Condition& wide, const Condition& narrow) {
+  return wide.attribute == narrow.attribute &&
+         std::all_of(narrow.any.begin(), narrow.any.end(), [&wide](const Matcher& one) {
+           return std::any_of(wide.any.begin(), wide.any.end(),
+                              [&one](const Matcher& other) { return IsSame(one, other); });
+         });
+}
+
+bool Covers(const PathPattern& wide, const PathPattern& narrow) {
+  using Kind = PatternSegment::Kind;
+  const size_t size = wide.segments.size();
+  if (wide.rest ? narrow.segments.size() < size : narrow.rest || narrow.segments.size() != size) {
+    return false;
+  }
+  for (size_t i = 0; i < size; ++i) {
+    const PatternSegment& segment = narrow.segments[i];
+    if (wide.segments[i].kind == Kind::kText &&
+        (segment.kind != Kind::kText || segment.text != wide.segments[i].text)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Whether the first finds a key wherever the second does.
+bool CoversKey(const RuleModel& wide, const RuleModel& narrow) {
+  return wide.on_missing != OnMissing::kSkip ||
+         std::all_of(wide.per.begin(), wide.per.end(), [&narrow](const KeyPart& part) {
+           return narrow.on_missing == OnMissing::kSkip &&
+                  std::any_of(narrow.per.begin(), narrow.per.end(),
+                              [&part](const KeyPart& other) { return part.any == other.any; });
+         });
+}
+
 class Linter {
  public:
   Linter(const CompiledSet& set, Issues& issues) : set_(set), issues_(issues) {}
@@ -51,6 +92,7 @@ class Linter {
       LintKey(rule);
     }
     LintOrder();
+    LintCovered();
     issues_.SetRule("");
   }
 
@@ -126,10 +168,12 @@ class Linter {
       const bool always = rule.view->canary_permille == 1000 && rule.view->expires == kNever;
       if (const auto found = takes_all.find(rule.group);
           found != takes_all.end() && found->second != &rule) {
+        told_.insert(&rule);
         Warn(rule, "it can never match: " + base::Quoted(found->second->view->name) +
                        " comes before it in their group and takes every request");
       } else if (const auto twin = by_conditions.find(same);
                  twin != by_conditions.end() && twin->second != &rule) {
+        told_.insert(&rule);
         Warn(rule, "it can never match: " + base::Quoted(twin->second->view->name) +
                        " comes before it in their group and has the same conditions");
       }
@@ -142,8 +186,59 @@ class Linter {
     }
   }
 
+  // Whether the first matches wherever the second does, and always.
+  [[nodiscard]] bool Covers(const Alternative& wide, const Alternative& narrow) const {
+    const CompiledRule& a = set_.rules[wide.rule];
+    const CompiledRule& b = set_.rules[narrow.rule];
+    if (wide.rule == narrow.rule || wide.group != narrow.group || a.view->is_default ||
+        a.view->canary_permille < 1000 || a.view->expires != kNever) {
+      return false;
+    }
+    if (wide.pattern != nullptr &&
+        (narrow.pattern == nullptr || !rules::Covers(*wide.pattern, *narrow.pattern))) {
+      return false;
+    }
+    const std::vector<Condition>& conditions = b.model->when;
+    return CoversKey(*a.model, *b.model) &&
+           std::all_of(a.model->when.begin(), a.model->when.end(), [&](const Condition& one) {
+             return std::any_of(
+                 conditions.begin(), conditions.end(),
+                 [&one](const Condition& other) { return rules::Covers(one, other); });
+           });
+  }
+
+  // Rules that another one of their group takes all requests away from. Large sets are looked at
+  // as far as that takes no time.
+  void LintCovered() {
+    size_t left = 1'000'000;
+    std::vector<size_t> reached(set_.rules.size());  // alternatives of a rule that nobody covers
+    std::vector<const CompiledRule*> coverer(set_.rules.size());
+    for (size_t narrow = 0; narrow < set_.alternatives.size(); ++narrow) {
+      const Alternative& alternative = set_.alternatives[narrow];
+      size_t wide = 0;
+      while (wide < narrow && left > 0 && !Covers(set_.alternatives[wide], alternative)) {
+        ++wide;
+        --left;
+      }
+      if (wide < narrow && left > 0) {
+        coverer[alternative.rule] = &set_.rules[set_.alternatives[wide].rule];
+      } else {
+        ++reached[alternative.rule];
+      }
+    }
+    for (size_t i = 0; i < set_.rules.size(); ++i) {
+      if (coverer[i] != nullptr && reached[i] == 0 && !told_.contains(&set_.rules[i])) {
+        issues_.SetFile(set_.rules[i].view->file);
+        issues_.SetRule(set_.rules[i].view->name);
+        Warn(set_.rules[i], "it can never match: " + base::Quoted(coverer[i]->view->name) +
+                                " comes before it in their group and matches all that it does");
+      }
+    }
+  }
+
   const CompiledSet& set_;
   Issues& issues_;
+  std::set<const CompiledRule*> told_;  // that they can never match
 };
 
 }  // namespace

@@ -39,6 +39,17 @@ bool Holds(const CompiledSet& set, const CompiledMatcher& matcher, std::string_v
   return false;
 }
 
+uint64_t CanaryHash(const CompiledRule& rule, const PathPattern* pattern,
+                    const RequestView& request, const MatchContext& context) noexcept {
+  std::array<char, 4096> key;
+  const size_t size = BuildKey(rule, pattern, request, context.ipv6_bits, key);
+  return base::HashKeySeeded(std::string_view(key.data(), size), context.fleet_secret);
+}
+
+bool IsChosen(uint64_t key_hash, uint64_t salt, uint32_t permille) noexcept {
+  return base::MixHash(key_hash, salt) % 1000 < permille;
+}
+
 class Search {
  public:
   Search(const CompiledSet& set, const RequestView& request, const MatchContext& context) noexcept
@@ -50,6 +61,9 @@ class Search {
     RankBits left;
     uint64_t found = 0;
     const bool any = set_.filter.Find(request_, context_.wall, set_.regexes, left);
+    if (any && !set_.canaries.empty()) {
+      DropCanaries(left);
+    }
     for (size_t word = 0; any && word < set_.filter.words(); ++word) {
       while (left[word] != 0) {
         const auto bit = static_cast<size_t>(std::countr_zero(left[word]));
@@ -74,6 +88,27 @@ class Search {
   }
 
  private:
+  // Takes away those that are not for this key. One key is made once, however many rules share it.
+  void DropCanaries(RankBits& left) const noexcept {
+    uint64_t hash = 0;
+    const Canary* hashed = nullptr;
+    for (const Canary& canary : set_.canaries) {
+      uint64_t& word = left[canary.rank / kWordBits];
+      const uint64_t bit = uint64_t{1} << (canary.rank % kWordBits);
+      if ((word & bit) == 0) {
+        continue;
+      }
+      if (hashed == nullptr || hashed->key != canary.key) {
+        hash = CanaryHash(set_.rules[set_.alternatives[canary.rank].rule], nullptr, request_,
+                          context_);
+        hashed = &canary;
+      }
+      if (!IsChosen(hash, canary.salt, canary.permille)) {
+        word &= ~bit;
+      }
+    }
+  }
+
   [[nodiscard]] bool Matches(uint32_t rank) const noexcept {
     const Alternative& alternative = set_.alternatives[rank];
     const CompiledRule& rule = set_.rules[alternative.rule];
@@ -115,11 +150,8 @@ bool Holds(const CompiledSet& set, const CompiledCondition& condition,
 
 bool InCanary(const CompiledRule& rule, const PathPattern* pattern, const RequestView& request,
               const MatchContext& context) noexcept {
-  std::array<char, 4096> key;
-  const size_t size = BuildKey(rule, pattern, request, context.ipv6_bits, key);
-  const uint64_t hash = base::HashKeySeeded(std::string_view(key.data(), size),
-                                            context.fleet_secret ^ rule.canary_seed);
-  return hash % 1000 < rule.view->canary_permille;
+  return IsChosen(CanaryHash(rule, pattern, request, context), rule.canary_salt,
+                  rule.view->canary_permille);
 }
 
 void FindWinners(const CompiledSet& set, const RequestView& request, const MatchContext& context,

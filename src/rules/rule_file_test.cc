@@ -143,11 +143,24 @@ TEST(RuleFile, LintSeesWhatIsProbablyNotMeant) {
       "rules: [{name: a, per: ip, limit: 1/s, on-missing: shared, priority: 1}, "
       "{name: b, per: ip, limit: 2/s, when: {path: /x}}]",
       "takes every request");
+  expect(
+      "rules: [{name: a, per: ip, limit: 1/s, priority: 1, when: {path: '/api/**'}}, "
+      "{name: b, per: ip, limit: 2/s, when: {path: ['/api/x', '/api/{id}/y'], method: GET}}]",
+      R"(rule "b": it can never match: "a" comes before it in their group and matches all)");
+  expect("rules: [{name: a, per: ip, limit: 1/s, canary: 0%}]", "can never match");
   expect("rules: [{name: a, per: ip, limit: 1/s, when: {x: {regex: '.*'}}}]", "matches everything");
   expect("rules: [{name: a, per: ip, limit: 1/s, when: {path: '/**'}}]", "matches every path");
   expect("rules: [{name: a, per: api-key, limit: 1/s}]", R"(did you mean "api_key"?)");
   expect("rules: [{name: a, per: ip, limit: 1/s, durable: true}]", "does not outlive");
   EXPECT_EQ(Warned("rules: [{name: a, per: ip, limit: 1/s}]"), "");
+  // A part of what the later rule is for is left to it.
+  EXPECT_EQ(Warned("rules: [{name: a, per: ip, limit: 1/s, priority: 1, "
+                   "when: {path: '/api/**', method: [GET, HEAD]}}, "
+                   "{name: b, per: ip, limit: 2/s, when: {path: /api/x, method: [GET, POST]}}, "
+                   "{name: c, per: ip, limit: 2/s, when: {path: [/api/y, /web], method: GET}}]"),
+            "");
+  EXPECT_NE(Refused("rules: [{name: a, per: ip, limit: 0/min}]").find("use block: true"),
+            std::string::npos);
 }
 
 TEST(RuleFile, LintComparesWithWhatIsRunning) {

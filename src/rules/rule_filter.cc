@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <set>
 
 #include "rules/compiled_set.h"
@@ -19,6 +20,8 @@ constexpr uint64_t kSegmentSpace = uint64_t{3} << 32;
 
 // For so few it is cheaper to try each than to run all regular expressions.
 constexpr size_t kFew = 8;
+// Deadlines between two sets of who is left when all before have passed.
+constexpr size_t kStride = 256;
 // Different needs of keys that are worth a look; any more are left to be tried.
 constexpr size_t kMaxKeyNeeds = 256;
 
@@ -109,11 +112,11 @@ void RuleFilter::Compile(const std::vector<Entry>& entries) {
     }
     DraftRule(rank, *entry.rule, drafts);
   }
-  std::sort(deadlines_.begin(), deadlines_.end());
   all_ = sets_.AddBits(all);
   for (const Ranks& group : groups) {
     groups_.push_back(sets_.AddBits(group));
   }
+  CompileDeadlines(all);
   CompilePaths(entries, all);
   CompileKeys(entries, all);
   for (auto& [what, draft] : drafts) {
@@ -220,7 +223,7 @@ RuleFilter::Dimension RuleFilter::MakeDimension(uint16_t attribute, Kind kind, D
   take_empty(draft.parts);
   for (auto& [text, ranks] : draft.parts) {
     const Id id = sets_.Add(ranks);
-    if (!made.parts.Add(text, id)) {
+    if (!made.parts.Add(text, id)) {  // left to be tried one by one
       draft.present.insert(draft.present.end(), ranks.begin(), ranks.end());
     }
   }
@@ -253,6 +256,35 @@ RuleFilter::Dimension RuleFilter::MakeDimension(uint16_t attribute, Kind kind, D
   made.absent = sets_.Add(std::move(draft.absent));
   made.careless = sets_.AddBits(Without(all, std::move(draft.caring)));
   return made;
+}
+
+void RuleFilter::CompileDeadlines(const Ranks& all) {
+  std::sort(deadlines_.begin(), deadlines_.end());
+  Ranks gone;
+  for (size_t i = 0; i < deadlines_.size(); ++i) {
+    if (i % kStride == 0) {
+      alive_.push_back(sets_.AddBits(Without(all, gone)));
+    }
+    gone.push_back(deadlines_[i].second);
+  }
+}
+
+void RuleFilter::DropExpired(WallTime wall, RankBits& left) const noexcept {
+  const auto first = std::partition_point(deadlines_.begin(), deadlines_.end(),
+                                          [wall](const auto& one) { return one.first <= wall; });
+  const auto expired = static_cast<size_t>(first - deadlines_.begin());
+  if (expired >= kStride) {
+    // What this set does not know of yet follows one by one.
+    const uint64_t* const alive =
+        sets_.Bits(alive_[std::min(expired / kStride, alive_.size() - 1)]);
+    for (size_t i = 0; i < sets_.words(); ++i) {
+      left[i] &= alive[i];
+    }
+  }
+  for (size_t i = std::min(expired / kStride, alive_.size() - 1) * kStride; i < expired; ++i) {
+    const uint32_t rank = deadlines_[i].second;
+    left[rank / kWordBits] &= ~(uint64_t{1} << (rank % kWordBits));
+  }
 }
 
 void RuleFilter::CompilePaths(const std::vector<Entry>& entries, const Ranks& all) {
@@ -421,11 +453,8 @@ bool RuleFilter::Find(const RequestView& request, WallTime wall, const RegexBank
       return false;
     }
   }
-  for (const auto& [expires, rank] : deadlines_) {
-    if (wall < expires) {
-      break;
-    }
-    left[rank / kWordBits] &= ~(uint64_t{1} << (rank % kWordBits));
+  if (!deadlines_.empty()) {
+    DropExpired(wall, left);
   }
   if (!keys_.empty() && Caring(keyless_, left, 0) != 0) {
     Narrowing narrowing(sets_, keyless_);
@@ -436,7 +465,9 @@ bool RuleFilter::Find(const RequestView& request, WallTime wall, const RegexBank
         narrowing.Keep(need.ranks);
       }
     }
-    narrowing.Apply(left);
+    if (!narrowing.Apply(left)) {
+      return false;
+    }
   }
   for (const Dimension& dimension : cheap_) {
     if (Caring(dimension.careless, left, 0) != 0 && !NarrowBy(dimension, request, regexes, left)) {

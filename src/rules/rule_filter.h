@@ -106,6 +106,7 @@ class RuleFilter {
   class Narrowing;
 
   void DraftRule(uint32_t rank, const CompiledRule& rule, Drafts& drafts);
+  void CompileDeadlines(const Ranks& all);
   void CompilePaths(const std::vector<Entry>& entries, const Ranks& all);
   void CompileKeys(const std::vector<Entry>& entries, const Ranks& all);
   Dimension MakeDimension(uint16_t attribute, Kind kind, Draft& draft, const Ranks& all);
@@ -115,6 +116,7 @@ class RuleFilter {
   void FinishTable();
 
   [[nodiscard]] Id Look(uint64_t hash) const noexcept;
+  void DropExpired(WallTime wall, RankBits& left) const noexcept;
   bool NarrowByPath(const RequestView& request, RankBits& left) const noexcept;
   bool NarrowBy(const Dimension& dimension, const RequestView& request, const RegexBank& regexes,
                 RankBits& left) const noexcept;
@@ -131,6 +133,7 @@ class RuleFilter {
   Id all_ = RankSets::kEmpty;
   std::vector<Id> groups_;
   std::vector<std::pair<WallTime, uint32_t>> deadlines_;  // in order
+  std::vector<Id> alive_;  // every so many deadlines: who is left when all before have passed
   std::vector<Dimension> cheap_;
   std::vector<Dimension> costly_;  // regular expressions: looked at last, and only if many are left
   std::vector<KeyNeed> keys_;

@@ -1,9 +1,18 @@
 #include "rules/text_table.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace weir::rules {
+
+namespace {
+
+// How far two texts are the same.
+size_t CommonBytes(std::string_view a, std::string_view b) {
+  const auto end = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
+  return static_cast<size_t>(end - a.begin());
+}
+
+}  // namespace
 
 void PrefixTable::Finish() {
   std::sort(texts_.begin(), texts_.end(),
@@ -26,12 +35,7 @@ uint32_t PrefixTable::Longest(std::string_view value) const noexcept {
     return kNone;
   }
   const auto before = after - 1;
-  const size_t most = std::min(value.size(), before->text.size());
-  const auto same =
-      static_cast<size_t>(std::mismatch(value.begin(), value.begin() + static_cast<ptrdiff_t>(most),
-                                        before->text.begin())
-                              .first -
-                          value.begin());
+  const size_t same = CommonBytes(value, before->text);
   auto at = static_cast<uint32_t>(before - texts_.begin());
   while (at != kNone && texts_[at].text.size() > same) {
     at = texts_[at].shorter;
@@ -39,60 +43,65 @@ uint32_t PrefixTable::Longest(std::string_view value) const noexcept {
   return at;
 }
 
-bool SubstringTable::Add(std::string_view text, RankSets::Id set) {
-  if (sets_.size() == kMaxRanks) {
+bool SubstringTable::Add(std::string text, RankSets::Id set) {
+  std::array<uint16_t, 256> class_of = class_of_;
+  size_t classes = classes_;
+  for (const char c : text) {
+    uint16_t& one = class_of[static_cast<unsigned char>(c)];
+    one = one != 0 ? one : static_cast<uint16_t>(classes++);
+  }
+  // In order, so what a text shares with others it shares with the one before.
+  const std::string_view before = texts_.empty() ? std::string_view() : texts_.back().first;
+  const size_t size = size_ + text.size() - CommonBytes(text, before);
+  if (texts_.size() == kMaxRanks || size * classes > kMaxSteps) {
     return false;
   }
-  uint32_t at = 0;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    uint32_t child = at == 0 ? root_[byte] : nodes_[at].first_child;
-    while (at != 0 && child != 0 && nodes_[child].byte != byte) {
-      child = nodes_[child].next_sibling;
-    }
-    if (child == 0) {
-      child = static_cast<uint32_t>(nodes_.size());
-      nodes_.push_back({.next_sibling = nodes_[at].first_child, .byte = byte});
-      nodes_[at].first_child = child;
-      if (at == 0) {
-        root_[byte] = child;
-      }
-    }
-    at = child;
-  }
-  nodes_[at].text = static_cast<uint32_t>(sets_.size());
-  sets_.push_back(set);
+  class_of_ = class_of;
+  classes_ = classes;
+  size_ = size;
+  texts_.emplace_back(std::move(text), set);
   return true;
+}
+
+void SubstringTable::AddNodes() {
+  nodes_.resize(1);
+  steps_.resize(classes_);
+  for (uint32_t text = 0; text < texts_.size(); ++text) {
+    uint32_t at = 0;
+    for (const char c : texts_[text].first) {
+      const size_t step = size_t{at} * classes_ + class_of_[static_cast<unsigned char>(c)];
+      if (steps_[step] == 0) {
+        steps_[step] = static_cast<uint32_t>(nodes_.size());
+        nodes_.emplace_back();
+        steps_.resize(steps_.size() + classes_);
+      }
+      at = steps_[step];
+    }
+    nodes_[at].text = text;
+    texts_[text].first.clear();  // the table has it now
+  }
 }
 
 void SubstringTable::Finish() {
   if (empty()) {
     return;
   }
-  edges_.assign(std::bit_ceil(2 * nodes_.size()), Edge{});
-  shift_ = 64 - static_cast<unsigned>(std::countr_zero(edges_.size()));
-  std::vector<uint32_t> order = {0};  // by depth
+  AddNodes();
+  // By depth: those further back are less deep, so their steps are known by then.
+  std::vector<uint32_t> order = {0};
   for (size_t i = 0; i < order.size(); ++i) {
-    for (uint32_t child = nodes_[order[i]].first_child; child != 0;
-         child = nodes_[child].next_sibling) {
-      order.push_back(child);
-      if (order[i] == 0) {
+    const uint32_t parent = order[i];
+    for (size_t c = 0; c < classes_; ++c) {
+      uint32_t& step = steps_[parent * classes_ + c];
+      const uint32_t elsewhere = parent == 0 ? 0 : steps_[nodes_[parent].back * classes_ + c];
+      if (step == 0) {
+        step = elsewhere;
         continue;
       }
-      size_t at = HomeOf(order[i], nodes_[child].byte);
-      while (edges_[at].from != kNone) {
-        at = (at + 1) & (edges_.size() - 1);
-      }
-      edges_[at] = {order[i], child, nodes_[child].byte};
-    }
-  }
-  // Those further back are less deep, so they are done before.
-  for (const uint32_t parent : order) {
-    for (uint32_t child = nodes_[parent].first_child; child != 0;
-         child = nodes_[child].next_sibling) {
-      Node& node = nodes_[child];
-      node.back = parent == 0 ? 0 : Step(nodes_[parent].back, node.byte);
-      node.end = node.text != kNone ? child : nodes_[node.back].end;
+      Node& node = nodes_[step];
+      node.back = elsewhere;
+      node.end = node.text != kNone ? step : nodes_[node.back].end;
+      order.push_back(step);
     }
   }
 }
