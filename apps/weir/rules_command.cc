@@ -10,7 +10,7 @@
 #include "apps/weir/commands.h"
 #include "apps/weir/print.h"
 #include "apps/weir/terminal.h"
-#include "rules/json_text.h"
+#include "base/json_text.h"
 
 namespace weir::app {
 namespace {
@@ -28,23 +28,23 @@ struct DiffFlags {
 };
 
 std::string AsJson(std::span<const RuleIssue> issues, const RuleSet* rules) {
-  rules::JsonWriter json;
-  json.BeginObject();
-  json.Key("ok").Bool(rules != nullptr);
-  json.Key("rules").Number(rules != nullptr ? rules->rules().size() : 0);
-  json.Key("issues").BeginArray();
+  base::JsonText json;
+  json.Begin('{');
+  json.Name("ok").Bool(rules != nullptr);
+  json.Name("rules").Number(rules != nullptr ? rules->rules().size() : 0);
+  json.Name("issues").Begin('[');
   for (const RuleIssue& issue : issues) {
-    json.BeginObject();
-    json.Key("level").String(issue.level == IssueLevel::kError ? "error" : "warning");
-    json.Key("file").String(issue.file);
-    json.Key("line").Number(issue.line);
-    json.Key("column").Number(issue.column);
-    json.Key("rule").String(issue.rule);
-    json.Key("message").String(issue.message);
-    json.EndObject();
+    json.Begin('{');
+    json.Name("level").Text(issue.level == IssueLevel::kError ? "error" : "warning");
+    json.Name("file").Text(issue.file);
+    json.Name("line").Number(issue.line);
+    json.Name("column").Number(issue.column);
+    json.Name("rule").Text(issue.rule);
+    json.Name("message").Text(issue.message);
+    json.End('}');
   }
-  json.EndArray().EndObject();
-  return json.Take() + "\n";
+  json.End(']').End('}');
+  return std::string(json.text()) + "\n";
 }
 
 std::string AsText(const RuleSet& rules) {
@@ -110,17 +110,17 @@ int Compare(const DiffFlags& flags) {
   }
   const std::vector<RuleChange> changes = Diff(*before, *after);
   if (flags.json) {
-    rules::JsonWriter json;
-    json.BeginArray();
+    base::JsonText json;
+    json.Begin('[');
     for (const RuleChange& change : changes) {
-      json.BeginObject();
-      json.Key("kind").String(ToString(change.kind));
-      json.Key("rule").String(change.rule);
-      json.Key("text").String(change.text);
-      json.EndObject();
+      json.Begin('{');
+      json.Name("kind").Text(ToString(change.kind));
+      json.Name("rule").Text(change.rule);
+      json.Name("text").Text(change.text);
+      json.End('}');
     }
-    json.EndArray();
-    return Print(json.Take() + "\n");
+    json.End(']');
+    return Print(std::string(json.text()) + "\n");
   }
   std::string text;
   for (const RuleChange& change : changes) {

@@ -6,7 +6,7 @@
 
 #include "weir/rules.h"
 
-#include "rules/json_text.h"
+#include "base/json_text.h"
 
 namespace weir {
 
@@ -79,41 +79,41 @@ std::string ToText(const Explanation& explanation) {
 }
 
 std::string ToJson(const Explanation& explanation) {
-  rules::JsonWriter json;
-  json.BeginObject();
-  json.Key("allowed").Bool(explanation.outcome == Outcome::kAllowed);
-  json.Key("outcome").String(Word(explanation.outcome));
-  json.Key("why").String(ToString(explanation.why));
-  json.Key("list").String(explanation.list);
-  json.Key("deciding").String(explanation.deciding);
-  json.Key("retry_after").Raw(Seconds(explanation.retry_after));
-  json.Key("version").String(Hex(explanation.version));
-  json.Key("rules").BeginArray();
+  base::JsonText json;
+  json.Begin('{');
+  json.Name("allowed").Bool(explanation.outcome == Outcome::kAllowed);
+  json.Name("outcome").Text(Word(explanation.outcome));
+  json.Name("why").Text(ToString(explanation.why));
+  json.Name("list").Text(explanation.list);
+  json.Name("deciding").Text(explanation.deciding);
+  json.Name("retry_after").Raw(Seconds(explanation.retry_after));
+  json.Name("version").Text(Hex(explanation.version));
+  json.Name("rules").Begin('[');
   for (const ExplainedRule& rule : explanation.rules) {
-    json.BeginObject();
-    json.Key("rule").String(rule.rule);
-    json.Key("group").String(rule.group);
-    json.Key("fate").String(ToString(rule.fate));
-    json.Key("reason").String(rule.reason);
-    json.Key("per").String(rule.per);
-    json.Key("key").String(rule.key);
-    json.Key("quotas").BeginArray();
+    json.Begin('{');
+    json.Name("rule").Text(rule.rule);
+    json.Name("group").Text(rule.group);
+    json.Name("fate").Text(ToString(rule.fate));
+    json.Name("reason").Text(rule.reason);
+    json.Name("per").Text(rule.per);
+    json.Name("key").Text(rule.key);
+    json.Name("quotas").Begin('[');
     for (const ExplainedQuota& quota : rule.quotas) {
-      json.BeginObject();
-      json.Key("quota").String(quota.text);
-      json.Key("bound").String(quota.bound);
-      json.Key("outcome").String(Word(quota.decision.outcome));
-      json.Key("limit").Number(quota.decision.limit);
-      json.Key("remaining").Number(quota.decision.remaining);
-      json.Key("retry_after").Raw(Seconds(quota.decision.retry_after));
-      json.Key("reset_after").Raw(Seconds(quota.decision.reset_after));
-      json.Key("basis").String(ToString(quota.decision.basis));
-      json.EndObject();
+      json.Begin('{');
+      json.Name("quota").Text(quota.text);
+      json.Name("bound").Text(quota.bound);
+      json.Name("outcome").Text(Word(quota.decision.outcome));
+      json.Name("limit").Number(quota.decision.limit);
+      json.Name("remaining").Number(quota.decision.remaining);
+      json.Name("retry_after").Raw(Seconds(quota.decision.retry_after));
+      json.Name("reset_after").Raw(Seconds(quota.decision.reset_after));
+      json.Name("basis").Text(ToString(quota.decision.basis));
+      json.End('}');
     }
-    json.EndArray().EndObject();
+    json.End(']').End('}');
   }
-  json.EndArray().EndObject();
-  return json.Take();
+  json.End(']').End('}');
+  return std::string(json.text());
 }
 
 }  // namespace weir

@@ -2,9 +2,9 @@
 #include <charconv>
 #include <string>
 
+#include "base/json_text.h"
 #include "codec/http/target.h"
 #include "server/http_endpoints.h"
-#include "server/json_text.h"
 #include "server/openapi.h"
 
 namespace weir::server {
@@ -16,7 +16,7 @@ std::string Hex(uint64_t number) {
   return {text, std::to_chars(text, text + sizeof text, number, 16).ptr};
 }
 
-void AddIssue(const RuleIssue& issue, JsonText& json) {
+void AddIssue(const RuleIssue& issue, base::JsonText& json) {
   json.Begin('{');
   json.Name("level").Text(issue.level == IssueLevel::kError ? "error" : "warning");
   json.Name("file").Text(issue.file);
@@ -50,7 +50,7 @@ void HttpEndpoints::Usage(const Request& request) {
     Fail(400, reply.problem != Problem::kNone ? weir::Explain(reply.problem) : ToString(reply.why));
     return;
   }
-  JsonText json;
+  base::JsonText json;
   json.Begin('{');
   json.Name("version").Text(Hex(reply.version));
   json.Name("quotas").Begin('[');
@@ -94,7 +94,7 @@ void HttpEndpoints::Metrics(const Request&) {
 void HttpEndpoints::Rules(const Request&) {
   const RuleStatus status = context_.options.rule_status();
   const std::shared_ptr<const RuleSet> rules = context_.service.rules();
-  JsonText json;
+  base::JsonText json;
   json.Begin('{');
   json.Name("version").Text(Hex(rules->version()));
   json.Name("up_to_date").Bool(status.error.empty());
@@ -165,7 +165,7 @@ void HttpEndpoints::TopKeys(const Request& request) {
     }
   }
   const std::shared_ptr<const RuleSet> rules = context_.service.rules();
-  JsonText json;
+  base::JsonText json;
   json.Begin('{').Name("rules").Begin('[');
   for (const RuleView& view : rules->rules()) {
     if (!rule.empty() && view.name != rule) {

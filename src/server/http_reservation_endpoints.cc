@@ -1,8 +1,8 @@
 // Costs that are known only afterwards: reserve, settle, release.
 #include <string>
 
+#include "base/json_text.h"
 #include "server/http_endpoints.h"
-#include "server/json_text.h"
 
 namespace weir::server {
 
@@ -38,7 +38,7 @@ std::string_view WordFor(SettleOutcome outcome) {
   return "refused";
 }
 
-void Describe(const ReservationBook::Settled& settled, JsonText& json) {
+void Describe(const ReservationBook::Settled& settled, base::JsonText& json) {
   json.Begin('{');
   json.Name("outcome").Text(WordFor(settled.outcome));
   if (settled.outcome == SettleOutcome::kSettled ||
@@ -83,7 +83,7 @@ void HttpEndpoints::Settle(const Request& request) {
   const codec::http::SettleQuestion& question = context_.json.settle();
   const ReservationBook::Settled settled =
       deciders_.reservations.Settle(question.reservation, question.actual, instant_.now);
-  JsonText json;
+  base::JsonText json;
   Describe(settled, json);
   Json(json.text(), StatusOf(settled.outcome));
 }
@@ -93,7 +93,7 @@ void HttpEndpoints::Release(const Request& request) {
     Fail(400, context_.json.error());
     return;
   }
-  JsonText json;
+  base::JsonText json;
   json.Begin('{').Name("released").Begin('[');
   for (const std::string_view token : context_.json.released()) {
     Describe(deciders_.reservations.Release(token, instant_.now), json);

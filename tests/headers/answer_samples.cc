@@ -9,7 +9,7 @@
 #include "weir/quota.h"
 
 #include "codec/http/answer.h"
-#include "codec/http/json_text.h"
+#include "base/json_text.h"
 
 namespace {
 
@@ -85,9 +85,9 @@ int main() {
         .WriteCheck(answer, verdict, context);
     base::ByteBuffer line;
     line.Append("{\"case\":");
-    AppendJsonText(line, sample.name);
+    base::AppendJsonText(line, sample.name);
     line.Append(",\"answer\":");
-    AppendJsonText(line, answer.view());
+    base::AppendJsonText(line, answer.view());
     line.Append("}\n");
     std::fwrite(line.data(), 1, line.size(), stdout);
   }

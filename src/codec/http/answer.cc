@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/json_text.h"
 #include "base/pen.h"
 #include "codec/http/answer_script.h"
-#include "codec/http/json_text.h"
 
 namespace weir::codec::http {
 namespace {
@@ -39,7 +39,7 @@ std::string StructuredText(std::string_view name) {
 
 std::string JsonText(std::string_view name) {
   base::ByteBuffer out;
-  AppendJsonText(out, name);
+  base::AppendJsonText(out, name);
   return std::string(out.view());
 }
 

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <string>
 
+#include "base/json_text.h"
 #include "codec/http/answer_parts.h"
-#include "codec/http/json_text.h"
 #include "codec/http/request.h"
 #include "codec/http/syntax.h"
 
@@ -132,11 +132,11 @@ void WriteError(base::ByteBuffer& to, int status, std::string_view detail,
                 const AnswerContext& context, std::string_view allow) {
   base::ByteBuffer body;
   body.Append("{\"type\":\"about:blank\",\"title\":");
-  AppendJsonText(body, ReasonPhrase(status));
+  base::AppendJsonText(body, ReasonPhrase(status));
   body.Append(",\"status\":");
   body.AppendNumber(static_cast<uint64_t>(status));
   body.Append(",\"detail\":");
-  AppendJsonText(body, detail);
+  base::AppendJsonText(body, detail);
   body.Append('}');
   const std::string fields = allow.empty() ? "" : "Allow: " + std::string(allow) + "\r\n";
   WritePlain(

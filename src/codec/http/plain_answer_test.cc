@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/json_text.h"
 #include "codec/http/answer.h"
 #include "codec/http/answer_parts.h"
 #include "codec/http/answer_testing.h"
-#include "codec/http/json_text.h"
 
 namespace weir::codec::http {
 namespace {
@@ -111,7 +111,7 @@ TEST(JsonText, IsValidJsonWhateverTheText) {
   const auto written = [](std::string_view text) {
     base::ByteBuffer out;
     out.Append("{\"text\":");
-    AppendJsonText(out, text);
+    base::AppendJsonText(out, text);
     out.Append('}');
     return Json(out.view()).Text("text");
   };

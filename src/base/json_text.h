@@ -1,4 +1,5 @@
-// JSON written piece by piece, for the answers that are not on the hot path.
+// JSON as text: one string, or a document written piece by piece. Documents are for what is not on
+// a hot path.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +9,12 @@
 #include "weir/time.h"
 
 #include "base/byte_buffer.h"
-#include "codec/http/json_text.h"
 
-namespace weir::server {
+namespace weir::base {
+
+// Appends text as a JSON string, with its quotes. What is not UTF-8 becomes U+FFFD, so that a
+// document always is.
+void AppendJsonText(ByteBuffer& out, std::string_view text);
 
 class JsonText {
  public:
@@ -67,10 +71,10 @@ class JsonText {
     fresh_ = false;
   }
 
-  void Quote(std::string_view value) { codec::http::AppendJsonText(text_, value); }
+  void Quote(std::string_view value) { AppendJsonText(text_, value); }
 
-  base::ByteBuffer text_;
+  ByteBuffer text_;
   bool fresh_ = true;
 };
 
-}  // namespace weir::server
+}  // namespace weir::base

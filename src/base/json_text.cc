@@ -1,9 +1,9 @@
-#include "codec/http/json_text.h"
+#include "base/json_text.h"
 
 #include <cstddef>
 #include <cstdint>
 
-namespace weir::codec::http {
+namespace weir::base {
 namespace {
 
 // Bytes of the UTF-8 character that the text begins with; 0 if that is none (RFC 3629: no longer
@@ -37,7 +37,7 @@ size_t CharacterBytes(std::string_view text) {
 
 }  // namespace
 
-void AppendJsonText(base::ByteBuffer& out, std::string_view text) {
+void AppendJsonText(ByteBuffer& out, std::string_view text) {
   constexpr std::string_view kHexDigits = "0123456789abcdef";
   out.Append('"');
   while (!text.empty()) {
@@ -63,4 +63,4 @@ void AppendJsonText(base::ByteBuffer& out, std::string_view text) {
   out.Append('"');
 }
 
-}  // namespace weir::codec::http
+}  // namespace weir::base
