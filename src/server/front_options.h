@@ -30,6 +30,7 @@ struct FrontOptions {
   // What the admin endpoints ask of the server as a whole.
   std::function<Metrics()> metrics;
   std::function<RuleStatus()> rule_status;
+  std::function<std::string()> rule_text;
   std::function<RuleSource::Outcome()> reload;
 
   static Result<FrontOptions> From(const ServerConfig& config);

@@ -39,6 +39,7 @@ constexpr HttpEndpoints::Endpoint HttpEndpoints::kEndpoints[] = {
     {"/openapi.json", "GET, HEAD", false, &HttpEndpoints::OpenApi},
     {"/v1/explain", "POST", true, &HttpEndpoints::Explain},
     {"/v1/rules", "GET, HEAD", true, &HttpEndpoints::Rules},
+    {"/v1/rules/text", "GET, HEAD", true, &HttpEndpoints::RuleText},
     {"/v1/reload", "POST", true, &HttpEndpoints::Reload},
     {"/v1/top", "GET, HEAD", true, &HttpEndpoints::TopKeys},
     {"/metrics", "GET, HEAD", true, &HttpEndpoints::Metrics},

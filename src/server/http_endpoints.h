@@ -47,6 +47,7 @@ class HttpEndpoints {
   void Explain(const Request& request);
   void Metrics(const Request& request);
   void Rules(const Request& request);
+  void RuleText(const Request& request);
   void Reload(const Request& request);
   void TopKeys(const Request& request);
 

@@ -1,6 +1,7 @@
 // What operators and the curious ask for: not on the hot path, so written for reading.
 #include <charconv>
 #include <string>
+#include <unordered_map>
 
 #include "base/json_text.h"
 #include "codec/http/target.h"
@@ -108,6 +109,10 @@ void HttpEndpoints::Rules(const Request&) {
   }
   json.End(']');
   json.Name("rules").Begin('[');
+  std::unordered_map<std::string, bool> meets_fresh_keys;
+  for (const RuleCounts& counts : deciders_.rules->Counts()) {
+    meets_fresh_keys.emplace(counts.rule, counts.meets_fresh_keys);
+  }
   for (const RuleView& rule : rules->rules()) {
     json.Begin('{');
     json.Name("name").Text(rule.name);
@@ -116,6 +121,7 @@ void HttpEndpoints::Rules(const Request&) {
     json.Name("per").Text(rule.per);
     json.Name("shadow").Bool(rule.shadow);
     json.Name("disabled").Bool(rule.disabled);
+    json.Name("meets_fresh_keys").Bool(meets_fresh_keys[rule.name]);
     json.Name("quotas").Begin('[');
     for (const RuleVariant& variant : rule.variants) {
       for (const RuleQuota& quota : variant.quotas) {
@@ -130,6 +136,12 @@ void HttpEndpoints::Rules(const Request&) {
   }
   json.End(']').End('}');
   Json(json.text());
+}
+
+// What is in effect, to be compared with what is to come.
+void HttpEndpoints::RuleText(const Request&) {
+  codec::http::WritePlain(
+      output_, {.content_type = "application/yaml", .body = context_.options.rule_text()}, answer_);
 }
 
 void HttpEndpoints::Reload(const Request&) {

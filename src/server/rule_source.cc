@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "server/log.h"
@@ -42,6 +43,35 @@ std::string FirstError(const std::vector<RuleIssue>& issues) {
   return errors > 1 ? first + " (and " + std::to_string(errors - 1) + " more)" : first;
 }
 
+// Whether the last line with anything in it is the end mark of YAML.
+bool HasEndMark(std::string_view text) {
+  const size_t last = text.find_last_not_of(" \t\r\n");
+  if (last == std::string_view::npos) {
+    return false;
+  }
+  text = text.substr(0, last + 1);
+  return text == "..." || text.ends_with("\n...");
+}
+
+// A file that was cut short while it was written can still be good YAML, with rules missing. So
+// what is the beginning of what was there before, or lacks the end mark that was there before, is
+// not believed. Empty: nothing speaks against it.
+std::string CutShort(const std::string& file, std::string_view text, std::string_view before) {
+  if (HasEndMark(before) && !HasEndMark(text)) {
+    return file +
+           ": the end mark (a line of three dots) is missing that was there before, as if the file "
+           "were cut short; end it with the mark";
+  }
+  if (before.starts_with(text) && before.size() > text.size() &&
+      before.substr(text.size()) != "\n") {
+    return file +
+           ": it is the beginning of what was there before, as if it were cut short; to take rules "
+           "away, change something else with it (a comment will do), or end the file with a line "
+           "of three dots";
+  }
+  return {};
+}
+
 Result<std::string> ReadWhole(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
@@ -64,6 +94,11 @@ RuleStatus RuleSource::status() const {
   return status_;
 }
 
+std::string RuleSource::text() const {
+  const base::MutexLock lock(mutex_);
+  return text_;
+}
+
 Result<RuleSource::Texts> RuleSource::Read() const {
   Texts texts;
   for (const std::string& file : files_) {
@@ -80,9 +115,11 @@ void RuleSource::Succeed(const RuleSet& rules, Texts texts, std::vector<RuleIssu
   for (const RuleIssue& issue : issues) {
     Log(LogLevel::kWarning, "rules: " + ToString(issue));
   }
+  std::string text = Joined(texts);
   in_effect_ = std::move(texts);
   refused_.clear();
   const base::MutexLock lock(mutex_);
+  text_ = std::move(text);
   status_.version = rules.version();
   status_.rule_count = rules.rules().size();
   ++status_.loads;
@@ -105,26 +142,40 @@ RuleSource::Outcome RuleSource::Refuse(const std::string& seen, std::string erro
   return Outcome::kRefused;
 }
 
+// Against what was good last, if that was one file: of several it is not known which was which.
+std::string RuleSource::CutShortSinceLast(const Texts& texts) const {
+  if (state_dir_.empty() || texts.size() != 1) {
+    return {};
+  }
+  const Result<std::string> last = ReadWhole(LastGoodPath());
+  return last ? CutShort(texts.front().file, texts.front().text, *last) : std::string();
+}
+
 Result<std::shared_ptr<const RuleSet>> RuleSource::LoadFirst() {
   if (files_.empty()) {
     RuleParse none = RuleSet::Parse("rules: []", "no rules");
     return none.rules;
   }
+  const base::MutexLock loading(reload_mutex_);
   const RuleParse parsed = RuleSet::Load(std::span<const std::string>(files_));
+  std::string error = FirstError(parsed.issues);
   if (parsed.rules != nullptr) {
-    if (Result<Texts> texts = Read(); texts) {
+    Result<Texts> texts = Read();
+    error = texts ? CutShortSinceLast(*texts) : texts.error().message;
+    if (error.empty()) {
       KeepLastGood(*texts);
       Succeed(*parsed.rules, *std::move(texts), parsed.issues);
       return parsed.rules;
     }
   }
-  const std::string error = FirstError(parsed.issues);
   if (!state_dir_.empty()) {
     RuleParse last = RuleSet::Load(LastGoodPath());
     if (last.rules != nullptr) {
       Log(LogLevel::kError, "rules not taken; starting with the last good ones",
           {{"error", error}, {"file", LastGoodPath()}});
+      Result<std::string> text = ReadWhole(LastGoodPath());
       const base::MutexLock lock(mutex_);
+      text_ = text ? *std::move(text) : text_;
       status_ = {.version = last.rules->version(),
                  .rule_count = last.rules->rules().size(),
                  .loads = 1,
@@ -138,28 +189,8 @@ Result<std::shared_ptr<const RuleSet>> RuleSource::LoadFirst() {
   return Error::Invalid(error);
 }
 
-// A file that was cut short while it was written can still be good YAML, with rules missing. So
-// what ends amidst a line, or is the beginning of what is in effect, is not believed.
-std::string RuleSource::Truncated(const Texts& texts) const {
-  for (const Text& one : texts) {
-    if (!one.text.ends_with('\n')) {
-      return one.file +
-             ": the last line has no end, as if the file were cut short; end it with a "
-             "newline";
-    }
-    for (const Text& before : in_effect_) {
-      if (before.file == one.file && before.text.size() > one.text.size() &&
-          before.text.starts_with(one.text)) {
-        return one.file +
-               ": it is the beginning of what is in effect, as if it were cut short; to "
-               "take rules away, change something else with it (a comment will do)";
-      }
-    }
-  }
-  return {};
-}
-
 RuleSource::Outcome RuleSource::Reload(const Apply& apply) {
+  const base::MutexLock reloading(reload_mutex_);
   Result<Texts> texts = Read();
   if (!texts) {
     return Refuse(texts.error().message, texts.error().message, {});
@@ -176,11 +207,24 @@ RuleSource::Outcome RuleSource::Reload(const Apply& apply) {
     }
     return Outcome::kUnchanged;
   }
-  if (std::string why = Truncated(*texts); !why.empty()) {
-    return Refuse(all, std::move(why), {});
+  for (size_t i = 0; i < texts->size(); ++i) {
+    const Text& one = (*texts)[i];
+    std::string why =
+        one.text.ends_with('\n')
+            ? CutShort(one.file, one.text, i < in_effect_.size() ? in_effect_[i].text : "")
+            : one.file +
+                  ": the last line has no end, as if the file were cut short; end it with a "
+                  "newline";
+    if (!why.empty()) {
+      return Refuse(all, std::move(why), {});
+    }
   }
   RuleParse parsed = texts->size() == 1 ? RuleSet::Parse(texts->front().text, texts->front().file)
                                         : RuleSet::Load(std::span<const std::string>(files_));
+  // Several files are read once more for that; if one has changed meanwhile, the next look tells.
+  if (const Result<Texts> again = Read(); texts->size() > 1 && (!again || *again != *texts)) {
+    return Outcome::kUnchanged;
+  }
   if (parsed.rules == nullptr) {
     std::string error = FirstError(parsed.issues);
     return Refuse(all, std::move(error), std::move(parsed.issues));

@@ -38,11 +38,13 @@ class RuleSource {
 
   enum class Outcome : uint8_t { kUnchanged, kApplied, kRefused };
   // Looks at the files again and applies them if they have changed and are good. A bad change is
-  // logged once.
+  // logged once. Any thread may ask; one looks at a time.
   Outcome Reload(const Apply& apply);
 
   [[nodiscard]] const std::vector<std::string>& files() const noexcept { return files_; }
   [[nodiscard]] RuleStatus status() const;
+  // What is in effect, as one stream of YAML documents.
+  [[nodiscard]] std::string text() const;
 
  private:
   struct Text {
@@ -54,18 +56,23 @@ class RuleSource {
   using Texts = std::vector<Text>;
 
   Result<Texts> Read() const;
-  [[nodiscard]] std::string Truncated(const Texts& texts) const;
-  void Succeed(const RuleSet& rules, Texts texts, std::vector<RuleIssue> issues);
-  Outcome Refuse(const std::string& seen, std::string error, std::vector<RuleIssue> issues);
+  [[nodiscard]] std::string CutShortSinceLast(const Texts& texts) const;
+  void Succeed(const RuleSet& rules, Texts texts, std::vector<RuleIssue> issues)
+      WEIR_REQUIRES(reload_mutex_);
+  Outcome Refuse(const std::string& seen, std::string error, std::vector<RuleIssue> issues)
+      WEIR_REQUIRES(reload_mutex_);
   void KeepLastGood(const Texts& texts) const;
   [[nodiscard]] std::string LastGoodPath() const { return state_dir_ + "/last-good-rules.yaml"; }
 
   const std::vector<std::string> files_;
   const std::string state_dir_;
-  Texts in_effect_;
-  std::string refused_;  // what was refused last, so that it is not said again
+  base::Mutex reload_mutex_;  // taken before the other
+  Texts in_effect_ WEIR_GUARDED_BY(reload_mutex_);
+  // What was refused last, so that it is not said again.
+  std::string refused_ WEIR_GUARDED_BY(reload_mutex_);
   mutable base::Mutex mutex_;
   RuleStatus status_ WEIR_GUARDED_BY(mutex_);
+  std::string text_ WEIR_GUARDED_BY(mutex_) = "rules: []\n";
 };
 
 }  // namespace weir::server

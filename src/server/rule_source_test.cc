@@ -94,6 +94,64 @@ TEST_F(Source, BelievesNoFileThatWasCutShort) {
   EXPECT_EQ(Reload(source), RuleSource::Outcome::kApplied);
 }
 
+// With the end mark there is no moment at which a part of the new file is taken for all of it.
+TEST_F(Source, WithAnEndMarkTakesTheOldOrTheWholeNewFile) {
+  const std::string before = Rules(10) + "...\n";
+  const std::string after = Rules(20) +
+                            "  - name: more\n    per: ip\n    limit: 20/h\n    burst: 15\n" +
+                            "  - name: last\n    per: user\n    limit: 1/h\n...\n";
+  Write(before);
+  RuleSource source({path_}, "");
+  ASSERT_TRUE(source.LoadFirst());
+  for (size_t size = 0; size < after.size(); ++size) {
+    Write(after.substr(0, size));
+    EXPECT_EQ(Reload(source), RuleSource::Outcome::kRefused) << size;
+    EXPECT_EQ(applied_, nullptr) << size;
+    EXPECT_EQ(source.text(), before);
+  }
+  Write(after);
+  EXPECT_EQ(Reload(source), RuleSource::Outcome::kApplied);
+  EXPECT_EQ(applied_->rules().size(), 3U);
+  EXPECT_EQ(source.text(), after);
+  Write(Rules(30) + "...\n");  // fewer rules, and said to be all
+  EXPECT_EQ(Reload(source), RuleSource::Outcome::kApplied);
+  EXPECT_EQ(applied_->rules().size(), 1U);
+}
+
+TEST_F(Source, AFileCutShortWhileNobodyLookedIsNotTakenAtTheStart) {
+  const std::string text = Rules(5) + "  - {name: more, per: ip, limit: 20/h}\n";
+  Write(text);
+  ASSERT_TRUE(RuleSource({path_}, folder_.path()).LoadFirst());
+  for (size_t size = 0; size < text.size(); ++size) {
+    Write(text.substr(0, size));
+    RuleSource source({path_}, folder_.path());
+    const auto rules = source.LoadFirst();
+    ASSERT_TRUE(rules) << size;
+    EXPECT_EQ((*rules)->rules().size(), 2U) << size;
+    // All but the newline is all: only the end of the line is gone.
+    EXPECT_EQ(source.status().from_last_good, size + 1 < text.size()) << size;
+    EXPECT_EQ(source.text(), text);
+  }
+}
+
+TEST_F(Source, SeveralFilesAreTakenTogetherOrNotAtAll) {
+  const std::string second = folder_.path() + "/more.yaml";
+  const auto write_second = [&second](const std::string& text) {
+    std::ofstream(second, std::ios::binary) << text;
+  };
+  Write(Rules(1));
+  write_second("rules: [{name: more, per: ip, limit: 1/h}]\n");
+  RuleSource source({path_, second}, "");
+  ASSERT_TRUE(source.LoadFirst());
+  Write(Rules(2));
+  write_second("rules: [{name: more, per: ip, limit: 1/h}");
+  EXPECT_EQ(Reload(source), RuleSource::Outcome::kRefused);
+  EXPECT_EQ(applied_, nullptr);
+  write_second("rules: [{name: more, per: ip, limit: 2/h}]\n");
+  EXPECT_EQ(Reload(source), RuleSource::Outcome::kApplied);
+  EXPECT_EQ(applied_->rules().size(), 2U);
+}
+
 TEST_F(Source, StartsWithTheLastGoodRules) {
   Write(Rules(5));
   {

@@ -101,6 +101,7 @@ Result<void> Server::Prepare() {
   front_options_.log_secret = base::HashKey("log", base::ProcessSecret());
   front_options_.metrics = [this] { return CollectMetrics(); };
   front_options_.rule_status = [this] { return source_.status(); };
+  front_options_.rule_text = [this] { return source_.text(); };
   front_options_.reload = [this] { return Reload(); };
   for (unsigned i = 0; i < ThreadCount(config_); ++i) {
     workers_.push_back(std::make_unique<Worker>(*service_, config_, front_options_, resp_options_));
@@ -196,8 +197,17 @@ void Server::AddMethods(GrpcContext& context) {
 }
 
 RuleSource::Outcome Server::Reload() {
-  return source_.Reload(
+  const RuleSource::Outcome outcome = source_.Reload(
       [this](std::shared_ptr<const RuleSet> rules) { return service_->Apply(std::move(rules)); });
+  RuleLimiter& rules = *service_->deciders().rules;
+  for (const std::string& rule : fresh_keys_.New(rules.rules()->version(), rules.Counts())) {
+    Log(LogLevel::kWarning,
+        "a rule limits nearly nothing: over nine in ten of its last 10,000 requests or more were "
+        "the "
+        "first of their key; is it counted by what each request has anew, such as a request id?",
+        {{"rule", rule}});
+  }
+  return outcome;
 }
 
 void Server::Drain() {

@@ -13,6 +13,7 @@
 #include "net/loop.h"
 #include "server/check_service.h"
 #include "server/config.h"
+#include "server/fresh_key_warnings.h"
 #include "server/grpc_session.h"
 #include "server/http_session.h"
 #include "server/metrics.h"
@@ -41,7 +42,7 @@ class Server {
   [[nodiscard]] CheckService& service() noexcept { return *service_; }
   [[nodiscard]] RuleSource& rule_source() noexcept { return source_; }
 
-  // Looks at the rule files again.
+  // Looks at the rule files again, and at what the rules have met so far.
   RuleSource::Outcome Reload();
   // Takes no more connections and ends each after its next answer; returns when all have gone, or
   // after the configured time.
@@ -77,6 +78,7 @@ class Server {
   const ServerConfig config_;
   std::unique_ptr<TestClock> test_clock_;
   RuleSource source_;
+  FreshKeyWarnings fresh_keys_;
   std::unique_ptr<CheckService> service_;
   RespOptions resp_options_;
   FrontOptions front_options_;
