@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 std::shared_ptr<const RuleSet> Example(const std::string& name) {
   const RuleParse parse = RuleSet::Load("examples/rules/" + name + ".yaml");
   EXPECT_NE(parse.rules, nullptr) << Messages(parse);
+  EXPECT_EQ(Messages(parse), "");  // an example that warns teaches to read warnings over
   return parse.rules;
 }
 
