@@ -17,6 +17,12 @@ namespace weir::base {
                     [](char left, char right) { return LowerCase(left) == right; });
 }
 
+[[nodiscard]] constexpr bool SameText(std::string_view left, std::string_view right) noexcept {
+  return left.size() == right.size() &&
+         std::equal(left.begin(), left.end(), right.begin(),
+                    [](char a, char b) { return LowerCase(a) == LowerCase(b); });
+}
+
 // Takes as long for any two texts of one length: for secrets.
 [[nodiscard]] inline bool SameSecret(std::string_view given, std::string_view wanted) noexcept {
   unsigned difference = given.size() == wanted.size() ? 0 : 1;

@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "base/same_text.h"
 #include "codec/http/syntax.h"
 
 namespace weir::codec::http {
@@ -65,7 +66,7 @@ class Hops {
       if (name.empty() || !line.starts_with('=') || !TakeValue(line, value)) {
         return false;
       }
-      if (EqualsIgnoringCase(name, "for")) {
+      if (base::SameText(name, "for")) {
         if (seen_for) {
           return false;
         }

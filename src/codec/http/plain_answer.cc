@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/json_text.h"
+#include "base/same_text.h"
 #include "codec/http/answer_parts.h"
 #include "codec/http/request.h"
 #include "codec/http/syntax.h"
@@ -17,9 +18,9 @@ namespace {
 int Weight(std::string_view element, std::string_view type, int& exactness) {
   const size_t end = std::min(element.find(';'), element.size());
   const std::string_view range = TrimBlanks(element.substr(0, end));
-  if (EqualsIgnoringCase(range, type)) {
+  if (base::SameText(range, type)) {
     exactness = 2;
-  } else if (EqualsIgnoringCase(range, "application/*")) {
+  } else if (base::SameText(range, "application/*")) {
     exactness = 1;
   } else if (range == "*/*") {
     exactness = 0;

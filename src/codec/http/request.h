@@ -78,7 +78,4 @@ struct Request {
   std::array<uint8_t, kKnownFields> first_known;  // index in fields; set by the parser
 };
 
-// ASCII letters in any case, as HTTP compares names and tokens.
-[[nodiscard]] bool EqualsIgnoringCase(std::string_view left, std::string_view right) noexcept;
-
 }  // namespace weir::codec::http

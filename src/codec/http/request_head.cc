@@ -1,6 +1,7 @@
 // What the lines of a head mean, and which of their combinations are refused.
 #include <algorithm>
 
+#include "base/same_text.h"
 #include "codec/http/request_parser.h"
 #include "codec/http/syntax.h"
 
@@ -74,7 +75,7 @@ RequestParser::Step RequestParser::ReadTarget(std::string_view input, Span targe
   }
   if (text.front() != '/') {
     constexpr std::string_view kScheme = "http://";
-    if (!EqualsIgnoringCase(text.substr(0, kScheme.size()), kScheme)) {
+    if (!base::SameText(text.substr(0, kScheme.size()), kScheme)) {
       return Fail(400, "The request's target begins neither with '/' nor with http://.");
     }
     const size_t end = std::min(text.find_first_of("/?", kScheme.size()), text.size());
@@ -111,14 +112,14 @@ RequestParser::Step RequestParser::NoteField(std::string_view input, const Field
       return again ? Fail(400, "The request has more than one Content-Length.") : NoteLength(value);
     case Known::kTransferEncoding:
       chunked_ = true;
-      if (again || !EqualsIgnoringCase(value, "chunked")) {
+      if (again || !base::SameText(value, "chunked")) {
         return Fail(400, "Transfer-Encoding is not just \"chunked\", the only coding known here.");
       }
       return Step::kNext;
     case Known::kConnection:
       return NoteConnection(value);
     case Known::kExpect:
-      if (!EqualsIgnoringCase(value, "100-continue")) {
+      if (!base::SameText(value, "100-continue")) {
         return Fail(417, "Expect is not \"100-continue\", the only expectation known here.");
       }
       continue_wanted_ = request_.minor_version == 1;
@@ -130,8 +131,8 @@ RequestParser::Step RequestParser::NoteField(std::string_view input, const Field
 
 RequestParser::Step RequestParser::NoteConnection(std::string_view value) {
   for (std::string_view option; NextElement(value, option);) {
-    close_ |= EqualsIgnoringCase(option, "close");
-    keep_ |= EqualsIgnoringCase(option, "keep-alive");
+    close_ |= base::SameText(option, "close");
+    keep_ |= base::SameText(option, "keep-alive");
   }
   return Step::kNext;
 }
@@ -178,9 +179,8 @@ RequestParser::Step RequestParser::CheckHost(std::string_view input) {
                : Fail(400, "The request has no Host, which HTTP/1.1 needs.");
   }
   const Span host = spans_[index].value;
-  if (authority_.size != 0 &&
-      !EqualsIgnoringCase(input.substr(host.offset, host.size),
-                          input.substr(authority_.offset, authority_.size))) {
+  if (authority_.size != 0 && !base::SameText(input.substr(host.offset, host.size),
+                                              input.substr(authority_.offset, authority_.size))) {
     return Fail(400, "The request's target names one host and Host another.");
   }
   return Step::kNext;

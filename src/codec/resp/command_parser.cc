@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/same_text.h"
+
 namespace weir::codec::resp {
 namespace {
 
@@ -20,13 +22,6 @@ std::optional<char> HexDigit(char digit) {
     return static_cast<char>(lower - 'a' + 10);
   }
   return std::nullopt;
-}
-
-// REQUIRES: lower is in lower case.
-bool EqualsIgnoringCase(std::string_view text, std::string_view lower) {
-  return std::equal(text.begin(), text.end(), lower.begin(), lower.end(), [](char any, char low) {
-    return (any >= 'A' && any <= 'Z' ? any | 0x20 : any) == low;
-  });
 }
 
 bool IsBlank(char character) {
@@ -246,8 +241,8 @@ CommandParser::Step CommandParser::SplitInline(std::string_view line) {
     return Step::kEmpty;
   }
   // A browser can be made to send these to any port; its body must not be taken for commands.
-  if (EqualsIgnoringCase(arguments_.front(), "post") ||
-      EqualsIgnoringCase(arguments_.front(), "host:")) {
+  if (base::SameLetters(arguments_.front(), "post") ||
+      base::SameLetters(arguments_.front(), "host:")) {
     return Fail("this port speaks the Redis protocol, not HTTP");
   }
   return Step::kDone;
