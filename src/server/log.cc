@@ -22,11 +22,14 @@ std::string_view NameOf(LogLevel level) {
   return kNames[static_cast<size_t>(level)];
 }
 
-void AppendEscaped(std::string& line, std::string_view text) {
+// Between quotes these have to be escaped as well.
+enum class Quotes : uint8_t { kNone, kAround };
+
+void AppendEscaped(std::string& line, std::string_view text, Quotes quotes) {
   const bool cut = text.size() > kValueBytesMax;
   for (const char character : text.substr(0, kValueBytesMax)) {
     const auto byte = static_cast<unsigned char>(character);
-    if (character == '"' || character == '\\') {
+    if (quotes == Quotes::kAround && (character == '"' || character == '\\')) {
       line += '\\';
       line += character;
     } else if (byte < 0x20 || byte == 0x7f) {
@@ -44,7 +47,7 @@ void AppendEscaped(std::string& line, std::string_view text) {
 
 void AppendQuoted(std::string& line, std::string_view text) {
   line += '"';
-  AppendEscaped(line, text);
+  AppendEscaped(line, text, Quotes::kAround);
   line += '"';
 }
 
@@ -81,13 +84,13 @@ std::string FormatLine(LogFormat format, std::string_view time, LogLevel level,
     return line;
   }
   line += std::string(time) + " " + std::string(NameOf(level)) + " ";
-  AppendEscaped(line, event);
+  AppendEscaped(line, event, Quotes::kNone);
   for (const LogField& field : fields) {
     line += " " + std::string(field.name) + "=";
     const bool plain =
         !field.value.empty() && field.value.find_first_of(" \"=\\") == std::string::npos;
     if (plain) {
-      AppendEscaped(line, field.value);
+      AppendEscaped(line, field.value, Quotes::kNone);
     } else {
       AppendQuoted(line, field.value);
     }

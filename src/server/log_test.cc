@@ -15,6 +15,12 @@ TEST(Log, WritesTextForPeople) {
       "none=\"\"\n");
 }
 
+TEST(Log, LeavesQuotesInAnEventToPeople) {
+  EXPECT_EQ(FormatLine(LogFormat::kText, "T", LogLevel::kWarning,
+                       "rules: a.yaml:3:1: rule \"x\": C:\\y", {{"k", "a\"b"}}),
+            "T warning rules: a.yaml:3:1: rule \"x\": C:\\y k=\"a\\\"b\"\n");
+}
+
 TEST(Log, WritesJsonForMachines) {
   EXPECT_EQ(
       FormatLine(LogFormat::kJson, "T", LogLevel::kError, "x", {{"k", "say \"hi\"\\"}, {"n", 7}}),
