@@ -1,6 +1,8 @@
 // Any bytes as HTTP requests: no crash, the same whole and in pieces, and what is accepted is
 // unambiguous: written out again from its parts it reads back the same.
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,11 +66,7 @@ template <class NextSize>
 Outcome Parse(std::string_view input, NextSize next_size) {
   RequestParser parser(kLimits);
   Outcome outcome;
-  std::string kept;
-  for (size_t fed = 0; fed < input.size();) {
-    const size_t size = std::min<size_t>(next_size(), input.size() - fed);
-    kept = std::string(kept).append(input.substr(fed, size));
-    fed += size;
+  weir::fuzz::Feed(input, next_size, [&](std::string& kept) -> std::optional<size_t> {
     std::span<char> rest(kept);
     for (;;) {
       const ParseState state = parser.Parse(rest);
@@ -76,21 +74,20 @@ Outcome Parse(std::string_view input, NextSize next_size) {
         (void)parser.TakeContinue();
         // What is awaited fits the limits, so that memory is bounded.
         Require(rest.size() < 400 + 200 + (64 << 10));
-        break;
+        return kept.size() - rest.size();
       }
       if (state == ParseState::kError) {
         outcome.status = parser.status();
         outcome.reason = parser.reason();
         Require(outcome.status >= 400 && outcome.status < 600 && !outcome.reason.empty());
-        return outcome;
+        return std::nullopt;
       }
       Require(parser.consumed() > 0 && parser.consumed() <= rest.size());
       CheckTarget(parser.request());
       outcome.requests.push_back(Canonical(parser.request()));
       rest = rest.subspan(parser.consumed());
     }
-    kept = std::string(rest.data(), rest.size());
-  }
+  });
   return outcome;
 }
 
@@ -98,10 +95,8 @@ Outcome Parse(std::string_view input, NextSize next_size) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input = weir::fuzz::Text(data, size);
-  const Outcome whole = Parse(input, [size] { return size; });
-  weir::fuzz::Pieces pieces(input);
-  Require(Parse(input, [&] { return pieces.Next(); }) == whole);
-  Require(Parse(input, [] { return size_t{1}; }) == whole);
+  const Outcome whole =
+      weir::fuzz::SameInPieces(input, [input](auto next_size) { return Parse(input, next_size); });
   for (const std::string& request : whole.requests) {
     RequestParser parser(RequestLimits{});
     std::string text = request;

@@ -2,9 +2,12 @@
 // itself chooses, so that a finding repeats.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace weir::fuzz {
@@ -32,6 +35,36 @@ class Pieces {
  private:
   uint64_t state_ = 0xcbf29ce484222325U;
 };
+
+// Feeds `input` in pieces of next_size() bytes. `take(kept)` gets what has come and was not
+// consumed yet, in memory of its own, so that a reader which looks behind it is found out; it says
+// how much it has consumed, or nothing to end.
+template <class NextSize, class Take>
+void Feed(std::string_view input, NextSize next_size, Take take) {
+  std::string kept;
+  for (size_t fed = 0; fed < input.size();) {
+    const size_t size = std::min<size_t>(next_size(), input.size() - fed);
+    kept = std::string(kept).append(input.substr(fed, size));
+    fed += size;
+    const std::optional<size_t> consumed = take(kept);
+    if (!consumed) {
+      return;
+    }
+    Require(*consumed <= kept.size());
+    kept.erase(0, *consumed);
+  }
+}
+
+// The outcome of parse(next_size) for all of the input at once, for pieces and for single bytes,
+// which must be the same.
+template <class Parse>
+auto SameInPieces(std::string_view input, Parse parse) {
+  const auto whole = parse([&input] { return input.size(); });
+  Pieces pieces(input);
+  Require(parse([&pieces] { return pieces.Next(); }) == whole);
+  Require(parse([] { return size_t{1}; }) == whole);
+  return whole;
+}
 
 inline std::string_view Text(const uint8_t* data, size_t size) {
   return {reinterpret_cast<const char*>(data), size};
