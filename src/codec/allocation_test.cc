@@ -85,10 +85,10 @@ TEST(Allocation, AnHttpCheckNeedsNone) {
   part.quota = rules[0].variants[0].quotas.data();
   part.decision =
       http::MakeDecision(Outcome::kDenied, 5, 0, std::chrono::seconds(3), std::chrono::seconds(9));
-  http::Verdict verdict;
-  verdict.outcome = Outcome::kDenied;
-  verdict.parts = {&part, 1};
-  verdict.deciding = &part;
+  http::Ruling ruling;
+  ruling.outcome = Outcome::kDenied;
+  ruling.parts = {&part, 1};
+  ruling.deciding = &part;
   const http::ClientAddress clients(http::ClientSource::kXForwardedFor,
                                     {*base::IpPrefix::Parse("10.0.0.0/8")});
 
@@ -109,9 +109,9 @@ TEST(Allocation, AnHttpCheckNeedsNone) {
     ASSERT_TRUE(reader.ReadCheck(request.body)) << reader.error();
     http::AnswerContext context;
     context.error_body = http::ChooseErrorBody(request.Find(http::Known::kAccept));
-    writer.WriteCheck(out, verdict, context);
+    writer.WriteCheck(out, ruling, context);
     http::AnswerWriter::Batch batch(writer, out, context);
-    batch.Add(verdict);
+    batch.Add(ruling);
     batch.End();
     out.Clear();
   });

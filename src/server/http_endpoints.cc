@@ -108,7 +108,7 @@ void HttpEndpoints::Decide(const RuleRequest& asked, AnswerMode mode) {
     context_.denials.Note("http", context_.reply, instant_.wall);
   }
   context_.AnswersFor(deciders_, pin)
-      .WriteCheck(output_, codec::http::Verdict(context_.reply), answer_);
+      .WriteCheck(output_, codec::http::Ruling(context_.reply), answer_);
 }
 
 void HttpEndpoints::Check(const Request& request) {
@@ -156,7 +156,7 @@ void HttpEndpoints::CheckBatch() {
                             .now = instant_.now,
                             .wall = instant_.wall},
                            context_.reply);
-    batch.Add(codec::http::Verdict(context_.reply));
+    batch.Add(codec::http::Ruling(context_.reply));
   }
   batch.End();
 }

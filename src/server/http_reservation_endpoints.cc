@@ -67,12 +67,12 @@ void HttpEndpoints::Reserve(const Request& request) {
        .now = instant_.now,
        .wall = instant_.wall},
       context_.reply);
-  codec::http::Verdict verdict(context_.reply);
-  verdict.reservation = token;
-  if (!verdict.allowed()) {
-    answer_.jitter = context_.Jitter(verdict.retry_after);
+  codec::http::Ruling ruling(context_.reply);
+  ruling.reservation = token;
+  if (!ruling.allowed()) {
+    answer_.jitter = context_.Jitter(ruling.retry_after);
   }
-  context_.AnswersFor(deciders_, pin).WriteCheck(output_, verdict, answer_);
+  context_.AnswersFor(deciders_, pin).WriteCheck(output_, ruling, answer_);
 }
 
 void HttpEndpoints::Settle(const Request& request) {

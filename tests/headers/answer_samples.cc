@@ -73,16 +73,16 @@ int main() {
     const Duration wait = sample.denied ? 12'300ms : 0ms;
     const RulePart parts[] = {Part(rules[0], 0, 100, sample.denied ? 0 : 40, wait),
                               Part(rules[1], 0, 10, 9, 0ms), Part(rules[1], 1, 500, 499, 0ms)};
-    weir::codec::http::Verdict verdict;
-    verdict.outcome = parts[0].decision.outcome;
-    verdict.retry_after = wait;
-    verdict.parts = parts;
-    verdict.deciding = parts;
+    weir::codec::http::Ruling ruling;
+    ruling.outcome = parts[0].decision.outcome;
+    ruling.retry_after = wait;
+    ruling.parts = parts;
+    ruling.deciding = parts;
     AnswerContext context;
     context.now = WallTime(1'700'000'000s);
     base::ByteBuffer answer;
     AnswerWriter({.families = sample.families, .reset = sample.reset}, rules)
-        .WriteCheck(answer, verdict, context);
+        .WriteCheck(answer, ruling, context);
     base::ByteBuffer line;
     line.Append("{\"case\":");
     base::AppendJsonText(line, sample.name);

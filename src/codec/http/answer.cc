@@ -44,18 +44,17 @@ std::string JsonText(std::string_view name) {
 }
 
 // Which of a quota's forms an answer can be made from; -1: none, it has more to tell than numbers.
-int FormFor(const Verdict& verdict, const AnswerContext& context) {
-  const bool plain = verdict.parts.size() == 1 && verdict.deciding == verdict.parts.data() &&
-                     verdict.deciding->decision.basis == Basis::kStore &&
-                     IsTold(*verdict.deciding) && verdict.start_after == Duration::zero() &&
-                     verdict.reservation.empty() && context.keep_alive && !context.head &&
-                     !context.date.empty();
-  const bool limited = IsLimited(verdict);
-  if (!plain || (!verdict.allowed() && (!limited || RetryAfter(verdict, context) == 1))) {
+int FormFor(const Ruling& ruling, const AnswerContext& context) {
+  const bool plain = ruling.parts.size() == 1 && ruling.deciding == ruling.parts.data() &&
+                     ruling.deciding->decision.basis == Basis::kStore && IsTold(*ruling.deciding) &&
+                     ruling.start_after == Duration::zero() && ruling.reservation.empty() &&
+                     context.keep_alive && !context.head && !context.date.empty();
+  const bool limited = IsLimited(ruling);
+  if (!plain || (!ruling.allowed() && (!limited || RetryAfter(ruling, context) == 1))) {
     return -1;
   }
   const int mode = static_cast<int>(context.mode);
-  return verdict.allowed() ? mode : 3 + 2 * mode + static_cast<int>(context.error_body);
+  return ruling.allowed() ? mode : 3 + 2 * mode + static_cast<int>(context.error_body);
 }
 
 }  // namespace
@@ -80,16 +79,16 @@ const AnswerWriter::RulePieces* AnswerWriter::PiecesOf(const RulePart& part) con
 }
 
 // What it takes at most. kWords is for everything that no rule has a say in.
-size_t AnswerWriter::MostBytes(const Verdict& verdict) const noexcept {
+size_t AnswerWriter::MostBytes(const Ruling& ruling) const noexcept {
   constexpr size_t kWords = 2048;
   constexpr size_t kItemWords = 96;    // of an item of a list, its numbers included
   constexpr size_t kListsOfItems = 3;  // RateLimit-Policy, RateLimit, violated-policies
-  size_t bytes = kWords + verdict.reservation.size();
+  size_t bytes = kWords + ruling.reservation.size();
   if (const RulePieces* const deciding =
-          verdict.deciding == nullptr ? nullptr : PiecesOf(*verdict.deciding)) {
+          ruling.deciding == nullptr ? nullptr : PiecesOf(*ruling.deciding)) {
     bytes += deciding->field.size() + deciding->json.size() + deciding->policy.size();
   }
-  for (const RulePart& part : verdict.parts) {
+  for (const RulePart& part : ruling.parts) {
     if (const RulePieces* const pieces = PiecesOf(part)) {
       bytes += kListsOfItems * (pieces->policy.size() + part.quota->text.size() + kItemWords);
     }
@@ -99,24 +98,24 @@ size_t AnswerWriter::MostBytes(const Verdict& verdict) const noexcept {
 
 // The form of a quota that belongs to a rule's first variants, made when it is first asked for. Of
 // other quotas there may be any number (overrides), and some live for a while only.
-const Form* AnswerWriter::FindForm(const Verdict& verdict, const AnswerContext& context) {
-  const int kind = FormFor(verdict, context);
-  const auto index = verdict.deciding == nullptr
+const Form* AnswerWriter::FindForm(const Ruling& ruling, const AnswerContext& context) {
+  const int kind = FormFor(ruling, context);
+  const auto index = ruling.deciding == nullptr
                          ? size_t{0}
-                         : static_cast<size_t>(verdict.deciding->rule - rules_.data());
+                         : static_cast<size_t>(ruling.deciding->rule - rules_.data());
   if (kind < 0 || index >= rules_.size()) {
     return nullptr;
   }
   const auto& variants = rules_[index].variants;
   for (size_t i = 0; i < std::min(variants.size(), kVariantsWithForms); ++i) {
-    if (variants[i].quotas.size() == 1 && variants[i].quotas.data() == verdict.deciding->quota) {
+    if (variants[i].quotas.size() == 1 && variants[i].quotas.data() == ruling.deciding->quota) {
       if (forms_[index] == nullptr) [[unlikely]] {
         forms_[index] = std::make_unique<RuleForms>();
       }
       std::unique_ptr<Form>& form = (*forms_[index])[i][static_cast<size_t>(kind)];
-      if (form == nullptr || form->limit() != verdict.deciding->decision.limit) [[unlikely]] {
-        Draft draft(verdict.deciding->decision.limit);
-        AnswerScript(*this, draft, verdict, context).WriteAll();
+      if (form == nullptr || form->limit() != ruling.deciding->decision.limit) [[unlikely]] {
+        Draft draft(ruling.deciding->decision.limit);
+        AnswerScript(*this, draft, ruling, context).WriteAll();
         form = std::make_unique<Form>(draft.Finish());
       }
       return form.get();
@@ -125,11 +124,11 @@ const Form* AnswerWriter::FindForm(const Verdict& verdict, const AnswerContext& 
   return nullptr;
 }
 
-void AnswerWriter::WriteCheck(base::ByteBuffer& out, const Verdict& verdict,
+void AnswerWriter::WriteCheck(base::ByteBuffer& out, const Ruling& ruling,
                               const AnswerContext& context) {
-  if (const Form* const form = FindForm(verdict, context)) [[likely]] {
-    const Decision& decision = verdict.deciding->decision;
-    const bool denied = !verdict.allowed();
+  if (const Form* const form = FindForm(ruling, context)) [[likely]] {
+    const Decision& decision = ruling.deciding->decision;
+    const bool denied = !ruling.allowed();
     base::Pen pen(out, form->MostBytes());
     form->FillIn(pen, {.date = context.date,
                        .remaining = decision.remaining,
@@ -137,12 +136,12 @@ void AnswerWriter::WriteCheck(base::ByteBuffer& out, const Verdict& verdict,
                        .reset_at = ResetAt(decision, options_.reset, context),
                        .reset_exact = decision.reset_after,
                        .retry_in = denied ? CeilSeconds(decision.retry_after) : 0,
-                       .retry_after = denied ? RetryAfter(verdict, context) : 0});
+                       .retry_after = denied ? RetryAfter(ruling, context) : 0});
     return;
   }
-  base::Pen pen(out, MostBytes(verdict));
+  base::Pen pen(out, MostBytes(ruling));
   Sheet sheet(pen);
-  AnswerScript(*this, sheet, verdict, context).WriteAll();
+  AnswerScript(*this, sheet, ruling, context).WriteAll();
 }
 
 // Its length is not known before its end, so head, checks and end are pieces of their own.
@@ -159,14 +158,14 @@ AnswerWriter::Batch::Batch(const AnswerWriter& writer, base::ByteBuffer& out,
   sheet.Append("{\"checks\":[");
 }
 
-void AnswerWriter::Batch::Add(const Verdict& verdict) {
-  base::Pen pen(out_, writer_.MostBytes(verdict));
+void AnswerWriter::Batch::Add(const Ruling& ruling) {
+  base::Pen pen(out_, writer_.MostBytes(ruling));
   if (!first_) {
     pen.Append(',');
   }
   first_ = false;
   Sheet sheet(pen);
-  AnswerScript(writer_, sheet, verdict, context_).WriteJson();
+  AnswerScript(writer_, sheet, ruling, context_).WriteJson();
 }
 
 void AnswerWriter::Batch::End() {

@@ -1,7 +1,7 @@
 // Answers of the HTTP front: a decision as status line, headers and body, in one write.
 //
 //   AnswerWriter writer(options, rules->rules());          // once per rule set
-//   writer.WriteCheck(out, Verdict(reply), context);       // per request
+//   writer.WriteCheck(out, Ruling(reply), context);       // per request
 //
 // What nobody counted is left out, never invented; rules with hidden headers are not told of.
 #pragma once
@@ -66,7 +66,7 @@ struct AnswerContext {
 };
 
 // What there is to say: a RuleReply, or the same made by hand.
-struct Verdict {
+struct Ruling {
   Outcome outcome = Outcome::kAllowed;
   Problem problem = Problem::kNone;
   RuleRefusal why = RuleRefusal::kNone;
@@ -76,8 +76,8 @@ struct Verdict {
   const RulePart* deciding = nullptr;
   std::string_view reservation{};  // of /v1/reserve: its number, in letters and digits
 
-  Verdict() = default;
-  explicit Verdict(const RuleReply& reply) noexcept
+  Ruling() = default;
+  explicit Ruling(const RuleReply& reply) noexcept
       : outcome(reply.outcome),
         problem(reply.problem),
         why(reply.why),
@@ -95,11 +95,11 @@ class AnswerScript;
 // Not for several threads at once: it learns the forms of the answers that it writes.
 class AnswerWriter {
  public:
-  // `rules` must outlive it, and be those that the parts of verdicts point to.
+  // `rules` must outlive it, and be those that the parts of rulings point to.
   AnswerWriter(const AnswerOptions& options, std::span<const RuleView> rules);
 
   // Allocates at the first answer of its kind of a rule, and not again.
-  void WriteCheck(base::ByteBuffer& out, const Verdict& verdict, const AnswerContext& context);
+  void WriteCheck(base::ByteBuffer& out, const Ruling& ruling, const AnswerContext& context);
 
   // A batch is one answer, 200 with a list: {"checks":[…]}.
   class Batch;
@@ -122,8 +122,8 @@ class AnswerWriter {
       std::array<std::array<std::unique_ptr<Form>, kKindsOfForms>, kVariantsWithForms>;
 
   [[nodiscard]] const RulePieces* PiecesOf(const RulePart& part) const noexcept;
-  [[nodiscard]] size_t MostBytes(const Verdict& verdict) const noexcept;
-  [[nodiscard]] const Form* FindForm(const Verdict& verdict, const AnswerContext& context);
+  [[nodiscard]] size_t MostBytes(const Ruling& ruling) const noexcept;
+  [[nodiscard]] const Form* FindForm(const Ruling& ruling, const AnswerContext& context);
 
   AnswerOptions options_;
   std::span<const RuleView> rules_;
@@ -135,7 +135,7 @@ class AnswerWriter::Batch {
  public:
   // Writes the head; everything until End goes into the same buffer.
   Batch(const AnswerWriter& writer, base::ByteBuffer& out, const AnswerContext& context);
-  void Add(const Verdict& verdict);
+  void Add(const Ruling& ruling);
   void End();
 
  private:

@@ -41,25 +41,25 @@ TEST(AnswerForm, SaysWhatTheScriptWrites) {
         part.rule = &rules[random.Below(rules.size())];
         part.quota = part.rule->variants[0].quotas.data();
         part.decision = RandomDecision(random, random.OneIn(2));
-        Verdict verdict;
-        verdict.outcome = part.decision.outcome;
-        verdict.retry_after = part.decision.retry_after;
-        verdict.parts = {&part, 1};
-        verdict.deciding = &part;
+        Ruling ruling;
+        ruling.outcome = part.decision.outcome;
+        ruling.retry_after = part.decision.retry_after;
+        ruling.parts = {&part, 1};
+        ruling.deciding = &part;
         AnswerContext context{.date = kDate,
                               .now = AnswerScene::kNow,
                               .jitter = Duration(random.Below(2'000'000'000)),
                               .mode = static_cast<AnswerMode>(random.Below(3)),
                               .error_body = static_cast<ErrorBody>(random.Below(2))};
         base::ByteBuffer formed;
-        writer.WriteCheck(formed, verdict, context);
+        writer.WriteCheck(formed, ruling, context);
         std::string found(formed.view());
         const size_t at = found.find(date_line);
         ASSERT_NE(at, std::string::npos) << found;
         found.erase(at, date_line.size());
         context.date = {};
         base::ByteBuffer scripted;
-        writer.WriteCheck(scripted, verdict, context);
+        writer.WriteCheck(scripted, ruling, context);
         ASSERT_EQ(found, scripted.view());
       }
     }

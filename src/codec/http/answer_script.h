@@ -1,4 +1,4 @@
-// The script of an answer: what is told of a verdict, in which order. Only for answer.cc.
+// The script of an answer: what is told of a ruling, in which order. Only for answer.cc.
 //
 // `Paper` is a Sheet or a Draft (answer_form.h). Numbers of the deciding quota go through Fill, so
 // that a form can be made of the answer; those of a list with several items must not be in a form.
@@ -28,12 +28,12 @@ inline bool IsTold(const RulePart& part) {
 }
 
 // Refused for want of quota, so that waiting helps.
-inline bool IsLimited(const Verdict& verdict) {
-  return verdict.outcome == Outcome::kDenied && verdict.why == RuleRefusal::kNone;
+inline bool IsLimited(const Ruling& ruling) {
+  return ruling.outcome == Outcome::kDenied && ruling.why == RuleRefusal::kNone;
 }
 
-inline uint64_t RetryAfter(const Verdict& verdict, const AnswerContext& context) {
-  return std::max<uint64_t>(CeilSeconds(verdict.retry_after + context.jitter), 1);
+inline uint64_t RetryAfter(const Ruling& ruling, const AnswerContext& context) {
+  return std::max<uint64_t>(CeilSeconds(ruling.retry_after + context.jitter), 1);
 }
 
 inline uint64_t ResetAt(const Decision& decision, ResetStyle style, const AnswerContext& context) {
@@ -45,14 +45,14 @@ inline uint64_t ResetAt(const Decision& decision, ResetStyle style, const Answer
 template <class Paper>
 class AnswerScript {
  public:
-  AnswerScript(const AnswerWriter& writer, Paper& out, const Verdict& verdict,
+  AnswerScript(const AnswerWriter& writer, Paper& out, const Ruling& ruling,
                const AnswerContext& context)
       : writer_(writer),
         options_(writer.options_),
         out_(out),
-        verdict_(verdict),
+        verdict_(ruling),
         context_(context),
-        deciding_(verdict.deciding),
+        deciding_(ruling.deciding),
         pieces_(deciding_ == nullptr ? nullptr : writer.PiecesOf(*deciding_)),
         visible_(pieces_ != nullptr && deciding_->rule->headers == HeaderVisibility::kVisible) {}
 
@@ -343,7 +343,7 @@ class AnswerScript {
   const AnswerWriter& writer_;
   const AnswerOptions& options_;
   Paper& out_;
-  const Verdict& verdict_;
+  const Ruling& verdict_;
   const AnswerContext& context_;
   const RulePart* deciding_;
   const AnswerWriter::RulePieces* pieces_;

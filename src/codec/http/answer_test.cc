@@ -66,7 +66,7 @@ TEST(Answer, HasTheStatusThatTheAskerUnderstands) {
   const auto status = [](const Decision& decision, AnswerMode mode, RuleRefusal why) {
     AnswerScene scene = Login();
     scene.Meet(0, 0, decision);
-    scene.verdict().why = why;
+    scene.ruling().why = why;
     return Read(scene.Write({.mode = mode})).status;
   };
   using enum AnswerMode;
@@ -87,11 +87,11 @@ TEST(Answer, HasTheStatusThatTheAskerUnderstands) {
 }
 
 TEST(Answer, SaysWhyWhereNoQuotaDid) {
-  Verdict verdict;
-  verdict.outcome = Outcome::kRefused;
-  verdict.why = RuleRefusal::kBlocked;
+  Ruling ruling;
+  ruling.outcome = Outcome::kRefused;
+  ruling.why = RuleRefusal::kBlocked;
   base::ByteBuffer out;
-  AnswerWriter({}, {}).WriteCheck(out, verdict, {});
+  AnswerWriter({}, {}).WriteCheck(out, ruling, {});
   const ReadAnswer answer = Read(out.view());
   EXPECT_EQ(answer.body, R"({"allowed":false,"error":"blocked","message":)"
                          R"("The request is on a block list or met a rule that blocks."})");
@@ -135,14 +135,14 @@ TEST(Answer, KeepsHiddenRulesToItself) {
 TEST(Answer, TellsWhenAQueueLetsStart) {
   AnswerScene scene = Login();
   scene.Meet(0, 0, Allowed());
-  scene.verdict().start_after = 250ms;
+  scene.ruling().start_after = 250ms;
   EXPECT_EQ(double(Json(Read(scene.Write()).body)["start_after"]), 0.25);
 }
 
 TEST(Answer, TellsTheNumberOfAReservation) {
   AnswerScene scene = Login();
   scene.Meet(0, 0, Allowed());
-  scene.verdict().reservation = "00ff";
+  scene.ruling().reservation = "00ff";
   EXPECT_EQ(Json(Read(scene.Write()).body).Text("reservation"), "00ff");
 }
 
@@ -165,15 +165,15 @@ TEST(Answer, WritesABatchAsOneAnswer) {
   part.rule = rules.data();
   part.quota = rules[0].variants[0].quotas.data();
   part.decision = Denied();
-  Verdict verdict;
-  verdict.outcome = Outcome::kDenied;
-  verdict.retry_after = part.decision.retry_after;
-  verdict.parts = {&part, 1};
-  verdict.deciding = &part;
+  Ruling ruling;
+  ruling.outcome = Outcome::kDenied;
+  ruling.retry_after = part.decision.retry_after;
+  ruling.parts = {&part, 1};
+  ruling.deciding = &part;
   base::ByteBuffer out;
   AnswerWriter::Batch batch(writer, out, {});
-  batch.Add(verdict);
-  batch.Add(Verdict());
+  batch.Add(ruling);
+  batch.Add(Ruling());
   batch.End();
   const ReadAnswer answer = Read(out.view());
   EXPECT_EQ(answer.status, "200 OK");

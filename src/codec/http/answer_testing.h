@@ -1,4 +1,4 @@
-// For tests: rules and verdicts made by hand, and answers taken apart.
+// For tests: rules and rulings made by hand, and answers taken apart.
 #pragma once
 
 #include <simdjson.h>
@@ -121,7 +121,7 @@ class AnswerScene {
     return parts_.back();
   }
 
-  Verdict& verdict() {
+  Ruling& ruling() {
     verdict_.parts = parts_;
     if (verdict_.deciding == nullptr && !parts_.empty()) {
       verdict_.deciding = parts_.data();
@@ -129,10 +129,10 @@ class AnswerScene {
     return verdict_;
   }
 
-  // The bytes; a verdict whose parts refuse is refused.
+  // The bytes; a ruling whose parts refuse is refused.
   std::string Write(AnswerContext context = {}, const AnswerOptions& options = {}) {
     context.now = kNow;
-    Verdict now = verdict();
+    Ruling now = ruling();
     for (const RulePart& part : parts_) {
       if (!part.shadow && !part.decision.allowed()) {
         now.outcome = part.decision.outcome;
@@ -148,7 +148,7 @@ class AnswerScene {
  private:
   std::vector<RuleView> rules_;
   std::vector<RulePart> parts_;
-  Verdict verdict_;
+  Ruling verdict_;
 };
 
 }  // namespace weir::codec::http
