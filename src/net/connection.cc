@@ -23,15 +23,20 @@ constexpr size_t kDroppedBytesMax = size_t{1} << 20;
 }  // namespace
 
 void Connection::Open(Loop& loop, Socket socket, std::unique_ptr<Session> session,
-                      const ConnectionLimits& limits) {
-  auto* const connection = new Connection(loop, std::move(socket), std::move(session), limits);
+                      const ConnectionLimits& limits, std::unique_ptr<AddressCap::Place> place) {
+  auto* const connection =
+      new Connection(loop, std::move(socket), std::move(session), limits, std::move(place));
   connection->SetTimeout(limits.idle_s);
   connection->Read();
 }
 
 Connection::Connection(Loop& loop, Socket socket, std::unique_ptr<Session> session,
-                       const ConnectionLimits& limits)
-    : loop_(loop), socket_(std::move(socket)), session_(std::move(session)), limits_(limits) {
+                       const ConnectionLimits& limits, std::unique_ptr<AddressCap::Place> place)
+    : loop_(loop),
+      socket_(std::move(socket)),
+      session_(std::move(session)),
+      limits_(limits),
+      place_(std::move(place)) {
   loop_.Add(*this);
 }
 

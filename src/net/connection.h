@@ -10,6 +10,7 @@
 #include <boost/asio/generic/stream_protocol.hpp>
 
 #include "base/byte_buffer.h"
+#include "net/address_cap.h"
 #include "net/deadlines.h"
 #include "net/loop.h"
 #include "net/session.h"
@@ -30,7 +31,7 @@ class Connection final : public Deadlines::Entry {
  public:
   // Takes over: from here on the loop owns it.
   static void Open(Loop& loop, Socket socket, std::unique_ptr<Session> session,
-                   const ConnectionLimits& limits);
+                   const ConnectionLimits& limits, std::unique_ptr<AddressCap::Place> place);
 
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -51,7 +52,7 @@ class Connection final : public Deadlines::Entry {
   };
 
   Connection(Loop& loop, Socket socket, std::unique_ptr<Session> session,
-             const ConnectionLimits& limits);
+             const ConnectionLimits& limits, std::unique_ptr<AddressCap::Place> place);
   ~Connection();
 
   void Read();
@@ -69,6 +70,7 @@ class Connection final : public Deadlines::Entry {
   Socket socket_;
   const std::unique_ptr<Session> session_;
   const ConnectionLimits limits_;
+  const std::unique_ptr<AddressCap::Place> place_;  // nullptr: its address is not counted
   base::ByteBuffer input_;
   base::ByteBuffer output_;
   size_t index_ = 0;  // in the loop's list

@@ -145,7 +145,10 @@ void Listener::OnAccept(const error_code& error, Socket socket) {
 }
 
 void Listener::Open(Socket socket) {
-  if (loop_.connection_count() >= limits_.connections_max) {
+  const Peer peer = PeerOf(peer_);
+  std::unique_ptr<AddressCap::Place> place;
+  if (loop_.connection_count() >= limits_.connections_max ||
+      (limits_.addresses != nullptr && !limits_.addresses->Take(peer.address, place))) {
     loop_.counters().refused.fetch_add(1, std::memory_order_relaxed);
     return;  // the socket closes: whoever connects sees at once that there is no room
   }
@@ -157,7 +160,8 @@ void Listener::Open(Socket socket) {
     socket.set_option(boost::asio::socket_base::keep_alive(true), ignored);
   }
   loop_.counters().accepted.fetch_add(1, std::memory_order_relaxed);
-  Connection::Open(loop_, std::move(socket), factory_->Open(PeerOf(peer_)), limits_.connection);
+  Connection::Open(loop_, std::move(socket), factory_->Open(peer), limits_.connection,
+                   std::move(place));
 }
 
 }  // namespace weir::net

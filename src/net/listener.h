@@ -10,6 +10,7 @@
 
 #include "weir/result.h"
 
+#include "net/address_cap.h"
 #include "net/connection.h"
 #include "net/endpoint.h"
 #include "net/loop.h"
@@ -20,6 +21,7 @@ namespace weir::net {
 struct ListenerLimits {
   ConnectionLimits connection;
   size_t connections_max = 10'000;  // on this loop, over all listeners
+  AddressCap* addresses = nullptr;  // of all loops; nullptr: none. Outlives the loop
 };
 
 class Listener {
