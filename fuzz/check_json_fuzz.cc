@@ -58,6 +58,17 @@ std::string Read(JsonReader& reader, std::string_view text, char behind) {
   } else {
     error();
   }
+  if (reader.ReadReset(body)) {
+    attributes(reader.reset().attributes);
+    said += reader.reset().rule;
+  } else {
+    error();
+  }
+  if (reader.ReadSwitch(body)) {
+    said.append(reader.change().rule).append(reader.change().to);
+  } else {
+    error();
+  }
   return said;
 }
 

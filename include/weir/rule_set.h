@@ -69,6 +69,21 @@ enum class HeaderVisibility : uint8_t { kVisible, kHidden };
 // When a changed quota begins to count.
 enum class ApplyWhen : uint8_t { kNow, kNextWindow };
 
+// What an operator makes of a rule while it runs, whatever its file says.
+enum class RuleMode : uint8_t {
+  kAsWritten,
+  kOff,     // as `disabled: true`
+  kShadow,  // as `shadow: true`: counted, without a say
+  kOn,      // as neither
+};
+
+[[nodiscard]] std::string_view ToString(RuleMode mode) noexcept;
+
+struct RuleSwitch {
+  std::string rule;
+  RuleMode mode = RuleMode::kAsWritten;
+};
+
 inline constexpr WallTime kNever = WallTime(Duration(std::numeric_limits<int64_t>::max()));
 
 // One quota of a rule.
@@ -101,6 +116,10 @@ struct RuleView {
   ApplyWhen apply = ApplyWhen::kNow;
   bool shadow = false;
   bool disabled = false;
+  RuleMode switched = RuleMode::kAsWritten;  // the two above are then the operator's
+  // It counts by something that must not be seen (an API key, a token, a cookie): where people look
+  // its keys are shown as digests.
+  bool secret_keys = false;
   bool is_default = false;  // for requests that no other rule matches
   int32_t priority = 0;
   uint32_t canary_permille = 1000;
@@ -129,7 +148,10 @@ class RuleSet {
   RuleSet& operator=(const RuleSet&) = delete;
   ~RuleSet();
 
-  // A hash of the text: the same on every node that has the same files.
+  // The same rules, some of them switched. An error: there is no such rule.
+  [[nodiscard]] RuleParse With(std::span<const RuleSwitch> switches) const;
+
+  // A hash of the text (and of switches): the same on every node that has the same files.
   [[nodiscard]] uint64_t version() const noexcept;
   // In the order of the file; the default rule, if there is one, is the last.
   [[nodiscard]] std::span<const RuleView> rules() const noexcept;

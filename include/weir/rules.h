@@ -184,6 +184,13 @@ struct RuleCounts {
   bool meets_fresh_keys = false;
 };
 
+// What Reset came to: one for each quota that the request meets.
+struct RuleReset {
+  std::string rule;
+  std::string quota;
+  ResetOutcome outcome = ResetOutcome::kUnknown;
+};
+
 struct RuleLimiterOptions {
   // The store's own, if it was given one. Must outlive the limiter. Decides what has expired.
   const Clock* clock = nullptr;
@@ -234,6 +241,11 @@ class RuleLimiter {
   // request must have asked for receipts; no pin is needed. Returns the units given back to the
   // quota that got the most.
   uint32_t GiveBack(RuleReply& reply, std::optional<Timestamp> now = std::nullopt) noexcept;
+
+  // Starts the keys that a request is counted by anew (Limiter::Reset), under every rule that it
+  // meets, or under the one of this name. None: it meets no quota there. Not for the hot path.
+  std::vector<RuleReset> Reset(std::span<const Attribute> attributes, std::string_view rule = {},
+                               std::optional<Timestamp> now = std::nullopt);
 
   // Every rule: matched or why not, key, quotas, what is left. Consumes nothing.
   [[nodiscard]] Explanation Explain(std::span<const Attribute> attributes, Cost cost = 1);

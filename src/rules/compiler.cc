@@ -9,6 +9,7 @@
 
 #include "base/key_hash.h"
 #include "base/spelling.h"
+#include "rules/secret_attributes.h"
 
 namespace weir::rules {
 
@@ -104,6 +105,10 @@ class Compiler {
       set_->has_deadlines = set_->has_deadlines || made.expires != kNever;
     }
     for (RuleModel& rule : set_->model.rules) {
+      rule.view.secret_keys =
+          std::any_of(rule.per.begin(), rule.per.end(), [](const KeyPart& part) {
+            return std::any_of(part.any.begin(), part.any.end(), IsSecret);
+          });
       set_->views.push_back(rule.view);
     }
   }

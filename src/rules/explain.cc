@@ -11,6 +11,7 @@
 #include "rules/matcher.h"
 #include "rules/rule_check.h"
 #include "rules/rule_limiter_state.h"
+#include "rules/secret_attributes.h"
 
 namespace weir {
 
@@ -27,7 +28,10 @@ using rules::PathPattern;
 using rules::RequestView;
 
 std::string Found(std::string_view attribute, std::string_view value) {
-  return std::string(attribute) + " is " + (value.empty() ? "absent" : base::Quoted(value));
+  return std::string(attribute) + " is " +
+         (value.empty()                ? "absent"
+          : rules::IsSecret(attribute) ? rules::Hidden(value)
+                                       : base::Quoted(value));
 }
 
 std::string Listing(const PathPattern& pattern) {
@@ -62,7 +66,8 @@ class RuleExplainer {
       out.reason = std::move(reason);
     };
     if (rule.view->disabled) {
-      return is(RuleFate::kDisabled, "disabled: true");
+      return is(RuleFate::kDisabled,
+                rule.view->switched == RuleMode::kOff ? "switched off" : "disabled: true");
     }
     if (context_.wall >= rule.view->expires) {
       return is(RuleFate::kExpired, "expired " + rules::FormatTime(rule.view->expires));
@@ -139,7 +144,10 @@ void Compare(const CompiledSet& set, const rules::Winners& winners, uint32_t ind
 }
 
 std::string Show(const rules::ListEntry* entry) {
-  return entry == nullptr ? "" : entry->attribute + " " + entry->value;
+  return entry == nullptr
+             ? ""
+             : entry->attribute + " " +
+                   (rules::IsSecret(entry->attribute) ? rules::Hidden(entry->value) : entry->value);
 }
 
 }  // namespace
@@ -183,7 +191,7 @@ Explanation RuleLimiter::Explain(std::span<const Attribute> attributes, Cost cos
     }
     for (const RulePart& part : reply->parts()) {
       if (part.rule == &view) {
-        rule.key = part.key;
+        rule.key = view.secret_keys ? rules::Hidden(part.key) : std::string(part.key);
         rule.quotas.push_back({part.quota->text, part.quota->bound, part.decision});
       }
     }

@@ -10,6 +10,7 @@
 #include "rules/rule_limiter_state.h"
 #include "rules/rule_quota.h"
 #include "rules/rule_set_state.h"
+#include "rules/secret_attributes.h"
 
 namespace weir {
 
@@ -158,6 +159,24 @@ std::shared_ptr<const RuleSet> RuleLimiter::rules() const {
   return state_->current->rules;
 }
 
+std::vector<RuleReset> RuleLimiter::Reset(std::span<const Attribute> attributes,
+                                          std::string_view rule, std::optional<Timestamp> now) {
+  const auto reply = std::make_unique<RuleReply>();
+  const Pin held = pin();
+  // Looked at for free, so that it tells of every quota, whatever is left of it.
+  Check(held, {.attributes = attributes, .cost = 0, .mode = ChargeMode::kDryRun, .now = now},
+        *reply);
+  std::vector<RuleReset> done;
+  for (const RulePart& part : reply->parts()) {
+    if (rule.empty() || part.rule->name == rule) {
+      done.push_back({.rule = part.rule->name,
+                      .quota = part.quota->text,
+                      .outcome = part.limiter->Reset(part.key, now)});
+    }
+  }
+  return done;
+}
+
 std::vector<RuleCounts> RuleLimiter::Counts() const {
   const base::MutexLock lock(state_->mutex);
   const BoundSet& set = *state_->current;
@@ -184,8 +203,11 @@ std::vector<TopKey> RuleLimiter::TopKeys(std::string_view rule, size_t most) con
     for (size_t v = 0; view.name == rule && !view.disabled && v < view.variants.size(); ++v) {
       // A key meets all quotas of its variant, so the first has seen what all have.
       if (!view.variants[v].quotas.empty()) {
-        const auto found = set.slots[compiled.first_slot[v]].limiter->TopKeys(most);
-        keys.insert(keys.end(), found.begin(), found.end());
+        for (TopKey& key : set.slots[compiled.first_slot[v]].limiter->TopKeys(most)) {
+          key.hidden = view.secret_keys;
+          key.key = key.hidden ? rules::Hidden(key.key) : std::move(key.key);
+          keys.push_back(std::move(key));
+        }
       }
     }
   }

@@ -69,6 +69,65 @@ TEST(RuleLimiter, CompositeKeysAreUnambiguous) {
   EXPECT_EQ(key_a.size(), 2U + 64 + 2 + 32 + 2);
 }
 
+TEST(RuleLimiter, ResetsWhatARequestIsCountedBy) {
+  TestRules at(R"(
+rules:
+  - {name: ip, group: ip, per: ip, limit: 1/h}
+  - {name: user, group: user, per: user, limits: [2/h, 1/min sliding-log]}
+  - {name: seen, group: seen, per: user, limit: 1/h, shadow: true}
+)");
+  const std::vector<Attribute> bob = {{"ip", "192.0.2.1"}, {"user", "bob"}};
+  const auto outcomes = [](const std::vector<RuleReset>& all) {
+    std::string text;
+    for (const RuleReset& one : all) {
+      text += one.rule + (one.outcome == ResetOutcome::kDone ? "+ " : "- ");
+    }
+    return text;
+  };
+  EXPECT_EQ(outcomes(at.limiter->Reset(bob)), "ip- user- user- seen- ");
+  ASSERT_EQ(at.Ask(bob), "allowed by ip");
+  ASSERT_EQ(at.Ask(bob), "denied by ip");
+  EXPECT_EQ(outcomes(at.limiter->Reset(bob, "ip")), "ip+ ");
+  EXPECT_EQ(at.Ask(bob), "denied by user") << "the rule that was not named has counted";
+  EXPECT_EQ(outcomes(at.limiter->Reset(bob)), "ip+ user+ user+ seen+ ");
+  EXPECT_EQ(at.Ask(bob), "allowed by ip");
+  EXPECT_TRUE(at.limiter->Reset({}, "").empty()) << "meets no rule";
+  EXPECT_TRUE(at.limiter->Reset(bob, "none").empty());
+}
+
+TEST(RuleLimiter, ShowsDigestsOfKeysThatAreSecrets) {
+  TestRules at(R"(
+rules:
+  - {name: by-key, group: a, when: {api_key: {prefix: sk_}}, per: api_key | ip, limit: 90000/h}
+  - {name: by-cookie, group: b, per: ["header:cookie", ip], limit: 90000/h}
+  - {name: by-ip, group: c, per: ip, limit: 90000/h}
+)",
+               {.top_keys = 10});
+  const std::string secret = "sk_live_4eC39HqLyjWDarjtT1zdp7dc";
+  const std::vector<Attribute> request = {
+      {"api_key", secret}, {"header:cookie", "session=" + secret}, {"ip", "192.0.2.1"}};
+  for (int i = 0; i < 2000; ++i) {
+    at.Ask(request);
+  }
+  const Explanation explained = at.limiter->Explain(request);
+  EXPECT_EQ(explained.rules[0].key.size(), 13U);
+  EXPECT_EQ(explained.rules[0].key.front(), '#');
+  EXPECT_EQ(explained.rules[2].key, "192.0.2.1");
+  const std::vector<Attribute> other = {{"api_key", "pk_" + secret}, {"ip", "192.0.2.1"}};
+  for (const Explanation& one : {explained, at.limiter->Explain(other)}) {
+    EXPECT_EQ(ToText(one).find(secret), std::string::npos) << ToText(one);
+    EXPECT_EQ(ToJson(one).find(secret), std::string::npos);
+  }
+  for (const char* rule : {"by-key", "by-cookie"}) {
+    const std::vector<TopKey> top = at.limiter->TopKeys(rule, 10);
+    ASSERT_EQ(top.size(), 1U) << rule;
+    EXPECT_TRUE(top[0].hidden);
+    EXPECT_EQ(top[0].key.find("sk_"), std::string::npos);
+  }
+  EXPECT_EQ(at.limiter->TopKeys("by-key", 1)[0].key, explained.rules[0].key);
+  EXPECT_EQ(at.limiter->TopKeys("by-ip", 1)[0].key, "192.0.2.1");
+}
+
 TEST(RuleLimiter, TakesTheFirstThatIsPresent) {
   TestRules at("rules: [{name: a, per: api_key | user | ip, limit: 1/min}]");
   EXPECT_EQ(at.Keys({{"ip", "192.0.2.1"}, {"user", "u"}}), "a=user=u");

@@ -46,6 +46,7 @@ struct ServerConfig {
   bool reset_as_delta = false;
 
   unsigned connections_max = 10'000;
+  unsigned connections_per_address = 1'000;  // 0: no limit
   unsigned idle_s = 300;
   unsigned message_s = 10;
   unsigned drain_s = 10;

@@ -8,7 +8,7 @@
 
 #include "weir/rules.h"
 
-#include "base/key_hash.h"
+#include "base/key_digest.h"
 #include "server/log.h"
 
 namespace weir::server {
@@ -17,9 +17,6 @@ namespace weir::server {
 class DenialLog {
  public:
   static constexpr uint64_t kLinesPerSecond = 5;
-
-  // `secret` keys the digests.
-  explicit DenialLog(uint64_t secret) : secret_(secret) {}
 
   void Note(std::string_view front, const RuleReply& reply, WallTime now) {
     if (!Logs(LogLevel::kInfo)) {
@@ -41,7 +38,7 @@ class DenialLog {
       Log(LogLevel::kInfo, "denied",
           {{"front", front},
            {"rule", part->rule->name},
-           {"key_digest", Digest(part->key)},
+           {"key_digest", base::KeyDigest(part->key)},
            {"limit", part->decision.limit},
            {"retry_after_ms", reply.retry_after.count() / 1'000'000},
            {"basis", ToString(part->decision.basis)}});
@@ -51,18 +48,6 @@ class DenialLog {
   }
 
  private:
-  [[nodiscard]] std::string Digest(std::string_view key) const {
-    constexpr char kHex[] = "0123456789abcdef";
-    uint64_t hash = base::HashKeySeeded(key, secret_);
-    std::string digest;
-    for (int i = 0; i < 12; ++i) {
-      digest += kHex[hash & 15];
-      hash >>= 4;
-    }
-    return digest;
-  }
-
-  const uint64_t secret_;
   std::chrono::sys_seconds second_{};
   uint64_t lines_ = 0;
 };

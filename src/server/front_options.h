@@ -14,6 +14,7 @@
 #include "server/config.h"
 #include "server/metrics.h"
 #include "server/rule_source.h"
+#include "server/rule_switches.h"
 
 namespace weir::server {
 
@@ -25,13 +26,13 @@ struct FrontOptions {
   // Attributes that /v1/auth takes from header fields: name, field in lower case.
   std::vector<std::pair<std::string, std::string>> attributes;
   int64_t start_time_s = 0;
-  uint64_t log_secret = 0;  // for digests of keys
 
   // What the admin endpoints ask of the server as a whole.
   std::function<Metrics()> metrics;
   std::function<RuleStatus()> rule_status;
   std::function<std::string()> rule_text;
   std::function<RuleSource::Outcome()> reload;
+  RuleSwitches* switches = nullptr;
 
   static Result<FrontOptions> From(const ServerConfig& config);
 };

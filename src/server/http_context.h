@@ -27,7 +27,7 @@ class HttpContext {
   };
 
   HttpContext(CheckService& checks, const FrontOptions& front, Face own_face)
-      : service(checks), options(front), face(own_face), denials(front.log_secret) {}
+      : service(checks), options(front), face(own_face) {}
 
   CheckService& service;
   const FrontOptions& options;

@@ -4,6 +4,7 @@
 
 #include "base/same_text.h"
 #include "codec/http/target.h"
+#include "server/json_text.h"
 
 namespace weir::server {
 
@@ -24,6 +25,24 @@ bool Allows(std::string_view methods, std::string_view method) {
   return false;
 }
 
+constexpr std::string_view kIdReused =
+    "this id was used for another question; each question needs an id of its own";
+
+// What makes two questions of batches the same; an id in a batch is another than one outside.
+std::string Identity(const codec::http::CheckQuestion& question) {
+  std::string text = "of a batch";
+  const auto add = [&text](std::string_view part) {
+    text.append(1, '\0').append(std::to_string(part.size())).append(1, ':').append(part);
+  };
+  add(std::to_string(question.cost));
+  add(question.peek ? "peek" : "");
+  for (const Attribute& attribute : question.attributes) {
+    add(attribute.name);
+    add(attribute.value);
+  }
+  return text;
+}
+
 }  // namespace
 
 constexpr HttpEndpoints::Endpoint HttpEndpoints::kEndpoints[] = {
@@ -41,6 +60,8 @@ constexpr HttpEndpoints::Endpoint HttpEndpoints::kEndpoints[] = {
     {"/v1/rules", "GET, HEAD", true, &HttpEndpoints::Rules},
     {"/v1/rules/text", "GET, HEAD", true, &HttpEndpoints::RuleText},
     {"/v1/reload", "POST", true, &HttpEndpoints::Reload},
+    {"/v1/rules/switch", "POST", true, &HttpEndpoints::Switch},
+    {"/v1/reset", "POST", true, &HttpEndpoints::Reset},
     {"/v1/top", "GET, HEAD", true, &HttpEndpoints::TopKeys},
     {"/metrics", "GET, HEAD", true, &HttpEndpoints::Metrics},
 };
@@ -131,24 +152,20 @@ void HttpEndpoints::Check(const Request& request) {
     Decide(asked, AnswerMode::kCheck);
     return;
   }
+  // Before the memory's lock, as everywhere: who waits for new rules waits for no lock.
+  const RuleLimiter::Pin pin = deciders_.rules->pin();
   const AnswerMemory::Outcome outcome =
       deciders_.answers.Once(question.id, request.body, instant_.now, output_,
                              [&](base::ByteBuffer&) { Decide(asked, AnswerMode::kCheck); });
   if (outcome == AnswerMemory::Outcome::kDifferent) {
-    Fail(422, "this id was used for another question; each question needs an id of its own");
+    Fail(422, kIdReused);
   }
 }
 
 void HttpEndpoints::CheckBatch() {
-  for (const codec::http::CheckQuestion& question : context_.json.checks()) {
-    if (!question.id.empty()) {
-      Fail(400, "id: a batch has none; ask one at a time where a repeat must not be charged again");
-      return;
-    }
-  }
   const RuleLimiter::Pin pin = deciders_.rules->pin();
   codec::http::AnswerWriter::Batch batch(context_.AnswersFor(deciders_, pin), output_, answer_);
-  for (const codec::http::CheckQuestion& question : context_.json.checks()) {
+  const auto decide = [&](const codec::http::CheckQuestion& question) {
     deciders_.rules->Check(pin,
                            {.attributes = question.attributes,
                             .cost = question.cost,
@@ -156,7 +173,31 @@ void HttpEndpoints::CheckBatch() {
                             .now = instant_.now,
                             .wall = instant_.wall},
                            context_.reply);
-    batch.Add(codec::http::Ruling(context_.reply));
+    return batch.Add(codec::http::Ruling(context_.reply));
+  };
+  for (const codec::http::CheckQuestion& question : context_.json.checks()) {
+    if (question.id.empty()) {
+      decide(question);
+      continue;
+    }
+    base::ByteBuffer remembered;
+    switch (deciders_.answers.Once(
+        question.id, Identity(question), instant_.now, remembered,
+        [&](base::ByteBuffer& answer) { answer.Append(decide(question)); })) {
+      case AnswerMemory::Outcome::kAnswered:
+        break;
+      case AnswerMemory::Outcome::kRepeated:
+        batch.AddWritten(remembered.view());
+        break;
+      case AnswerMemory::Outcome::kDifferent: {
+        JsonText json;
+        json.Begin('{').Name("allowed").Bool(false);
+        json.Name("error").Text("invalid_request").Name("message").Text(kIdReused).End('}');
+        batch.AddWritten(json.text());
+        LatencyCounters::Bump(context_.counters.errors, 1);
+        break;
+      }
+    }
   }
   batch.End();
 }

@@ -50,6 +50,8 @@ class HttpEndpoints {
   void RuleText(const Request& request);
   void Reload(const Request& request);
   void TopKeys(const Request& request);
+  void Reset(const Request& request);
+  void Switch(const Request& request);
 
   // About the server.
   void Healthy(const Request& request);

@@ -1,9 +1,11 @@
 // What operators and the curious ask for: not on the hot path, so written for reading.
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <unordered_map>
 
 #include "base/json_text.h"
+#include "base/spelling.h"
 #include "codec/http/target.h"
 #include "server/http_endpoints.h"
 #include "server/openapi.h"
@@ -26,6 +28,34 @@ void AddIssue(const RuleIssue& issue, base::JsonText& json) {
   json.Name("rule").Text(issue.rule);
   json.Name("message").Text(issue.message);
   json.End('}');
+}
+
+void AddSwitches(const std::vector<RuleSwitches::One>& switches, Timestamp now, JsonText& json) {
+  json.Name("switches").Begin('[');
+  for (const RuleSwitches::One& one : switches) {
+    json.Begin('{');
+    json.Name("rule").Text(one.rule);
+    json.Name("to").Text(ToString(one.mode));
+    if (one.ends) {
+      json.Name("ends_in").Seconds(std::max(*one.ends - now, Duration::zero()));
+    }
+    json.End('}');
+  }
+  json.End(']');
+}
+
+std::string_view WordFor(ResetOutcome outcome) {
+  switch (outcome) {
+    case ResetOutcome::kDone:
+      return "done";
+    case ResetOutcome::kUnknown:
+      return "unknown";
+    case ResetOutcome::kShared:
+      return "shared";
+    case ResetOutcome::kRefused:
+      break;
+  }
+  return "refused";
 }
 
 }  // namespace
@@ -103,6 +133,7 @@ void HttpEndpoints::Rules(const Request&) {
   json.Name("from_last_good").Bool(status.from_last_good);
   json.Name("loads").Number(status.loads);
   json.Name("failures").Number(status.failures);
+  AddSwitches(context_.options.switches->all(), instant_.now, json);
   json.Name("issues").Begin('[');
   for (const RuleIssue& issue : status.issues) {
     AddIssue(issue, json);
@@ -122,6 +153,9 @@ void HttpEndpoints::Rules(const Request&) {
     json.Name("shadow").Bool(rule.shadow);
     json.Name("disabled").Bool(rule.disabled);
     json.Name("meets_fresh_keys").Bool(meets_fresh_keys[rule.name]);
+    if (rule.switched != RuleMode::kAsWritten) {
+      json.Name("switched").Text(ToString(rule.switched));
+    }
     json.Name("quotas").Begin('[');
     for (const RuleVariant& variant : rule.variants) {
       for (const RuleQuota& quota : variant.quotas) {
@@ -160,6 +194,61 @@ void HttpEndpoints::Reload(const Request&) {
   Fail(422, context_.options.rule_status().error);
 }
 
+void HttpEndpoints::Reset(const Request& request) {
+  if (!context_.json.ReadReset(request.body)) {
+    Fail(400, context_.json.error());
+    return;
+  }
+  const codec::http::ResetQuestion& question = context_.json.reset();
+  const std::shared_ptr<const RuleSet> rules = context_.service.rules();
+  if (!question.rule.empty() &&
+      std::none_of(rules->rules().begin(), rules->rules().end(),
+                   [&](const RuleView& view) { return view.name == question.rule; })) {
+    Fail(404, "rule: none is called " + base::Quoted(question.rule) + "; see GET /v1/rules");
+    return;
+  }
+  JsonText json;
+  json.Begin('{').Name("quotas").Begin('[');
+  for (const RuleReset& one :
+       deciders_.rules->Reset(question.attributes, question.rule, instant_.now)) {
+    json.Begin('{');
+    json.Name("rule").Text(one.rule);
+    json.Name("quota").Text(one.quota);
+    json.Name("outcome").Text(WordFor(one.outcome));
+    json.End('}');
+    Log(LogLevel::kInfo, "key reset", {{"rule", one.rule}, {"outcome", WordFor(one.outcome)}});
+  }
+  json.End(']').End('}');
+  Json(json.text());
+}
+
+void HttpEndpoints::Switch(const Request& request) {
+  if (!context_.json.ReadSwitch(request.body)) {
+    Fail(400, context_.json.error());
+    return;
+  }
+  const codec::http::SwitchQuestion& question = context_.json.change();
+  const std::optional<RuleMode> mode = ParseRuleMode(question.to);
+  if (!mode) {
+    Fail(400, "to: " + base::Quoted(question.to) + "; expected " + std::string(kRuleModes));
+    return;
+  }
+  std::optional<Timestamp> ends;
+  if (question.lasts) {
+    ends = instant_.now + *question.lasts;
+  }
+  const Result<void> done = context_.options.switches->Switch(question.rule, *mode, ends);
+  if (!done) {
+    Fail(422, done.error().message);
+    return;
+  }
+  JsonText json;
+  json.Begin('{').Name("version").Text(Hex(context_.service.rules()->version()));
+  AddSwitches(context_.options.switches->all(), instant_.now, json);
+  json.End('}');
+  Json(json.text());
+}
+
 void HttpEndpoints::TopKeys(const Request& request) {
   context_.text.clear();
   std::string rule;
@@ -188,6 +277,7 @@ void HttpEndpoints::TopKeys(const Request& request) {
       json.Begin('{');
       json.Name("key").Text(key.key);
       json.Name("cut").Bool(key.cut);
+      json.Name("hidden").Bool(key.hidden);
       json.Name("count").Number(key.count);
       json.Name("denied").Number(key.denied);
       json.Name("error").Number(key.error);

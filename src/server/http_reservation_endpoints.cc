@@ -59,20 +59,28 @@ void HttpEndpoints::Reserve(const Request& request) {
   }
   const codec::http::ReserveQuestion& question = context_.json.reserve();
   const RuleLimiter::Pin pin = deciders_.rules->pin();
-  const std::string token = deciders_.reservations.Reserve(
-      *deciders_.rules, pin,
-      {.attributes = question.attributes,
-       .estimate = question.estimate,
-       .lasts = question.lasts.value_or(ReservationBook::kLastsDefault),
-       .now = instant_.now,
-       .wall = instant_.wall},
-      context_.reply);
-  codec::http::Ruling ruling(context_.reply);
-  ruling.reservation = token;
-  if (!ruling.allowed()) {
-    answer_.jitter = context_.Jitter(ruling.retry_after);
+  const auto reserve = [&](base::ByteBuffer&) {
+    const std::string token = deciders_.reservations.Reserve(
+        *deciders_.rules, pin,
+        {.attributes = question.attributes,
+         .estimate = question.estimate,
+         .lasts = question.lasts.value_or(ReservationBook::kLastsDefault),
+         .now = instant_.now,
+         .wall = instant_.wall},
+        context_.reply);
+    codec::http::Ruling ruling(context_.reply);
+    ruling.reservation = token;
+    if (!ruling.allowed()) {
+      answer_.jitter = context_.Jitter(ruling.retry_after);
+    }
+    context_.AnswersFor(deciders_, pin).WriteCheck(output_, ruling, answer_);
+  };
+  if (question.id.empty()) {
+    reserve(output_);
+  } else if (deciders_.answers.Once(question.id, request.body, instant_.now, output_, reserve) ==
+             AnswerMemory::Outcome::kDifferent) {
+    Fail(422, "this id was used for another question; each question needs an id of its own");
   }
-  context_.AnswersFor(deciders_, pin).WriteCheck(output_, ruling, answer_);
 }
 
 void HttpEndpoints::Settle(const Request& request) {

@@ -212,6 +212,10 @@ std::string Metrics::ToText() const {
                connections_timed_out);
   StoreFamilies(store, page);
   RuleFileFamilies(rule_status, page);
+  page.Family("weir_rule_switched", "gauge", "1 for each rule that an operator has switched.");
+  for (const RuleSwitches::One& one : switches) {
+    page.Value("weir_rule_switched", {{"rule", one.rule}, {"to", ToString(one.mode)}}, 1);
+  }
   return page.Take();
 }
 

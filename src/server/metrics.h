@@ -13,6 +13,7 @@
 
 #include "server/front_counters.h"
 #include "server/rule_source.h"
+#include "server/rule_switches.h"
 
 namespace weir::server {
 
@@ -32,6 +33,7 @@ struct Metrics {
   StoreStats store;
   std::vector<RuleCounts> rules;
   RuleStatus rule_status;
+  std::vector<RuleSwitches::One> switches;
   std::vector<ProtocolMetrics> protocols;
   uint64_t connections_open = 0;
   uint64_t connections_accepted = 0;

@@ -31,8 +31,8 @@ constexpr Known kCommands[] = {
     {"ping", -1, false},         {"quit", -1, false},       {"reset", 1, false},
     {"select", 2, false},        {"throttle", -5, true},    {"weir.check", -3, false},
     {"weir.explain", -3, false}, {"weir.hold", -3, false},  {"weir.peek", -3, false},
-    {"weir.release", 2, false},  {"weir.renew", 2, false},  {"weir.settle", 3, false},
-    {"weir.usage", -3, false},
+    {"weir.release", 2, false},  {"weir.renew", 2, false},  {"weir.reset", -3, false},
+    {"weir.settle", 3, false},   {"weir.usage", -3, false},
 };
 
 const Known* Find(std::string_view name) {

@@ -51,6 +51,9 @@ bool RuleCommands::Run(std::string_view name, std::span<const std::string_view> 
   if (name == "weir.usage") {
     return Usage();
   }
+  if (name == "weir.reset") {
+    return Reset();
+  }
   if (name == "weir.hold") {
     return HoldOn();
   }
@@ -63,7 +66,13 @@ bool RuleCommands::Fail(std::string_view error) {
 }
 
 bool RuleCommands::ParseRequest(std::span<const std::string_view> arguments) {
-  while (arguments.size() > 1 && (arguments[0] == "COST" || arguments[0] == "TTL")) {
+  while (arguments.size() > 1 &&
+         (arguments[0] == "COST" || arguments[0] == "TTL" || arguments[0] == "RULE")) {
+    if (arguments[0] == "RULE") {
+      rule_ = arguments[1];
+      arguments = arguments.subspan(2);
+      continue;
+    }
     const bool is_cost = arguments[0] == "COST";
     const uint64_t most = is_cost ? Cost::kMax : kTtlMsMax;
     uint64_t number = 0;
@@ -186,6 +195,16 @@ bool RuleCommands::Settle(std::string_view token, std::string_view actual) {
 
 bool RuleCommands::Renew(std::string_view token) {
   writer_.Integer(static_cast<int64_t>(deciders_.reservations.Renew(token, now_)));
+  return true;
+}
+
+// How many quotas knew what the request is counted by.
+bool RuleCommands::Reset() {
+  int64_t known = 0;
+  for (const RuleReset& one : deciders_.rules->Reset(request_.attributes, rule_, now_)) {
+    known += one.outcome == ResetOutcome::kDone || one.outcome == ResetOutcome::kShared ? 1 : 0;
+  }
+  writer_.Integer(known);
   return true;
 }
 

@@ -2,6 +2,7 @@
 //
 //   WEIR.CHECK [COST n] attribute value [attribute value …]
 //   WEIR.PEEK, WEIR.USAGE, WEIR.EXPLAIN likewise; they charge nothing
+//   WEIR.RESET [RULE name] attribute value …         what they are counted by starts anew
 //   WEIR.HOLD [COST n] [TTL ms] attribute value …    a token, for what is in use or known later
 //   WEIR.SETTLE token n, WEIR.RELEASE token, WEIR.RENEW token
 #pragma once
@@ -35,6 +36,7 @@ class RuleCommands {
   bool ParseRequest(std::span<const std::string_view> arguments);
   bool Check(ChargeMode mode);
   bool Usage();
+  bool Reset();
   bool HoldOn();
   bool Settle(std::string_view token, std::string_view actual);
   bool Renew(std::string_view token);
@@ -50,6 +52,7 @@ class RuleCommands {
   codec::resp::Writer& writer_;
   std::array<Attribute, kMaxAttributes> attributes_;
   RuleRequest request_;
+  std::string_view rule_;  // empty: all
   Duration lasts_ = ReservationBook::kLastsDefault;
 };
 

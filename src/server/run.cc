@@ -10,6 +10,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include "weir/version.h"
 
@@ -92,6 +93,17 @@ bool RunUntilSignal(const ServerConfig& config) {
     });
   };
   wait();
+  boost::asio::steady_timer timer(control);
+  std::function<void()> tick = [&] {
+    timer.expires_after(std::chrono::milliseconds(200));
+    timer.async_wait([&](const boost::system::error_code& error) {
+      if (!error) {
+        server.EndSwitches();
+        tick();
+      }
+    });
+  };
+  tick();
   Greet(server, server.rule_source().status());
   NotifySystemd("READY=1");
   control.run();

@@ -21,15 +21,31 @@ unsigned ThreadCount(const ServerConfig& config) {
   return config.threads != 0 ? config.threads : std::max(1U, std::thread::hardware_concurrency());
 }
 
-net::ListenerLimits LimitsOf(const ServerConfig& config, unsigned threads) {
+net::ListenerLimits LimitsOf(const ServerConfig& config, unsigned threads,
+                             net::AddressCap& addresses) {
   return {.connection = {.idle_s = config.idle_s, .message_s = config.message_s},
-          .connections_max = std::max(1U, config.connections_max / threads)};
+          .connections_max = std::max(1U, config.connections_max / threads),
+          .addresses = &addresses};
+}
+
+// Who speaks for many: proxies that are trusted, and what runs on this machine.
+std::vector<base::IpPrefix> WithoutCap(const ServerConfig& config) {
+  std::vector<base::IpPrefix> prefixes = {*base::IpPrefix::Parse("127.0.0.1"),
+                                          *base::IpPrefix::Parse("::1")};
+  for (const std::string& text : config.trusted_proxies) {
+    if (const auto prefix = base::IpPrefix::Parse(text)) {
+      prefixes.push_back(*prefix);
+    }
+  }
+  return prefixes;
 }
 
 }  // namespace
 
 Server::Server(const ServerConfig& config)
-    : config_(config), source_(config.rules, config.state_dir) {}
+    : config_(config),
+      addresses_(config.connections_per_address, config.ipv6_prefix, WithoutCap(config)),
+      source_(config.rules, config.state_dir) {}
 
 Result<std::unique_ptr<Server>> Server::Start(const ServerConfig& config) {
   if (const Result<void> good = config.Validate(); !good) {
@@ -87,22 +103,25 @@ Result<void> Server::Prepare() {
   if (!rules) {
     return rules.error();
   }
-  auto service = CheckService::Create(*std::move(rules), options);
+  auto service = CheckService::Create(*rules, options);
   if (!service) {
     return service.error();
   }
   service_ = *std::move(service);
+  switches_ = std::make_unique<RuleSwitches>(*rules, [this](std::shared_ptr<const RuleSet> set) {
+    return service_->Apply(std::move(set));
+  });
   resp_options_.password = config_.resp_password;
   auto front = FrontOptions::From(config_);
   if (!front) {
     return front.error();
   }
   front_options_ = *std::move(front);
-  front_options_.log_secret = base::HashKey("log", base::ProcessSecret());
   front_options_.metrics = [this] { return CollectMetrics(); };
   front_options_.rule_status = [this] { return source_.status(); };
   front_options_.rule_text = [this] { return source_.text(); };
   front_options_.reload = [this] { return Reload(); };
+  front_options_.switches = switches_.get();
   for (unsigned i = 0; i < ThreadCount(config_); ++i) {
     workers_.push_back(std::make_unique<Worker>(*service_, config_, front_options_, resp_options_));
     AddMethods(workers_.back()->grpc);
@@ -168,7 +187,8 @@ Result<void> Server::ListenOn(const std::string& front, const std::string& addre
 
 void Server::AddListener(Worker& worker, const std::string& front, int descriptor) {
   std::unique_ptr<net::SessionFactory> factory;
-  net::ListenerLimits limits = LimitsOf(config_, static_cast<unsigned>(workers_.size()));
+  net::ListenerLimits limits =
+      LimitsOf(config_, static_cast<unsigned>(workers_.size()), addresses_);
   if (front == "resp") {
     factory = std::make_unique<RespFactory>(worker.resp);
   } else if (front == "grpc") {
@@ -198,7 +218,7 @@ void Server::AddMethods(GrpcContext& context) {
 
 RuleSource::Outcome Server::Reload() {
   const RuleSource::Outcome outcome = source_.Reload(
-      [this](std::shared_ptr<const RuleSet> rules) { return service_->Apply(std::move(rules)); });
+      [this](std::shared_ptr<const RuleSet> rules) { return switches_->Load(std::move(rules)); });
   RuleLimiter& rules = *service_->deciders().rules;
   for (const std::string& rule : fresh_keys_.New(rules.rules()->version(), rules.Counts())) {
     Log(LogLevel::kWarning,
@@ -235,6 +255,7 @@ Metrics Server::CollectMetrics() {
   metrics.store = deciders.store->Stats();
   metrics.rules = deciders.rules->Counts();
   metrics.rule_status = source_.status();
+  metrics.switches = switches_->all();
   metrics.start_time_s = front_options_.start_time_s;
   ProtocolMetrics http{.protocol = "http"};
   ProtocolMetrics admin{.protocol = "admin"};

@@ -8,6 +8,7 @@
 
 #include "weir/result.h"
 
+#include "net/address_cap.h"
 #include "net/endpoint.h"
 #include "net/listener.h"
 #include "net/loop.h"
@@ -19,6 +20,7 @@
 #include "server/metrics.h"
 #include "server/resp_session.h"
 #include "server/rule_source.h"
+#include "server/rule_switches.h"
 #include "server/test_clock.h"
 
 namespace weir::server {
@@ -44,6 +46,8 @@ class Server {
 
   // Looks at the rule files again, and at what the rules have met so far.
   RuleSource::Outcome Reload();
+  // Ends what operators have switched for a time that is over. Now and then.
+  void EndSwitches() { switches_->EndDue(service_->Now()); }
   // Takes no more connections and ends each after its next answer; returns when all have gone, or
   // after the configured time.
   void Drain();
@@ -76,10 +80,12 @@ class Server {
   [[nodiscard]] Metrics CollectMetrics();
 
   const ServerConfig config_;
+  net::AddressCap addresses_;
   std::unique_ptr<TestClock> test_clock_;
   RuleSource source_;
   FreshKeyWarnings fresh_keys_;
   std::unique_ptr<CheckService> service_;
+  std::unique_ptr<RuleSwitches> switches_;
   RespOptions resp_options_;
   FrontOptions front_options_;
   std::vector<std::unique_ptr<Worker>> workers_;

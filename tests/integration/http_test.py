@@ -99,6 +99,51 @@ class Http(unittest.TestCase):
         other = self.ask("/v1/check", {"attributes": {"ip": "192.0.2.99"}, "id": "request-1"})
         self.assertEqual(other.status, 422)
 
+    def test_ids_within_a_batch(self):
+        def ask(*ids):
+            questions = [{"attributes": {"ip": "192.0.2.61"}, "id": one} for one in ids]
+            reply = self.ask("/v1/check", {"checks": questions})
+            return self.validated("/v1/check", reply)["checks"]
+        first = ask("b-1", "b-2")
+        self.assertEqual([one["remaining"] for one in first], [2, 1])
+        # In another order, and twice in one batch: charged once, answered as before.
+        again = ask("b-2", "b-1", "b-3", "b-3")
+        self.assertEqual(again[:2], [first[1], first[0]])
+        self.assertEqual([one["remaining"] for one in again[2:]], [0, 0])
+        # Without ids they are charged.
+        mixed = {"checks": [{"attributes": {"ip": "192.0.2.62"}},
+                            {"attributes": {"ip": "192.0.2.62"}, "id": "b-4"},
+                            {"attributes": {"ip": "192.0.2.62"}}]}
+        left = [[one["remaining"] for one in json.loads(self.ask("/v1/check", mixed).text)["checks"]
+                 if one["allowed"]] for _ in range(2)]
+        self.assertEqual(left, [[2, 1, 0], [1]])
+
+    def test_an_id_that_was_another_question_s_is_refused_alone(self):
+        self.ask("/v1/check", {"checks": [{"attributes": {"ip": "192.0.2.63"}, "id": "b-5"}]})
+        reply = self.ask("/v1/check", {"checks": [
+            {"attributes": {"ip": "192.0.2.64"}, "id": "b-5"},
+            {"attributes": {"ip": "192.0.2.64"}, "cost": 2, "id": "b-6"}]})
+        answers = self.validated("/v1/check", reply)["checks"]
+        self.assertEqual([one["allowed"] for one in answers], [False, True])
+        self.assertEqual(answers[0]["error"], "invalid_request")
+        self.assertEqual(answers[1]["remaining"], 1, "the first was charged to nobody")
+        for other in ({"attributes": {"ip": "192.0.2.63"}, "id": "b-5", "cost": 2},
+                      {"attributes": {"ip": "192.0.2.63"}, "id": "b-5", "peek": True},
+                      {"attributes": {"ip": "192.0.2.63", "x": "y"}, "id": "b-5"}):
+            reply = self.ask("/v1/check", {"checks": [other]})
+            self.assertFalse(json.loads(reply.text)["checks"][0]["allowed"])
+        self.assertEqual(self.ask("/v1/check", {"attributes": {"ip": "192.0.2.63"},
+                                                "id": "b-5"}).status, 422)
+
+    def test_a_repeated_reservation_is_the_same_one(self):
+        question = {"attributes": {"tenant": "twice"}, "estimate": 600, "id": "reserve-1"}
+        first = self.ask("/v1/reserve", question)
+        again = self.ask("/v1/reserve", question)
+        self.assertEqual(self.validated("/v1/reserve", first), json.loads(again.text))
+        other = self.ask("/v1/reserve", dict(question, estimate=1))
+        self.assertEqual(other.status, 422)
+        self.validated("/v1/reserve", other)
+
     def test_bad_questions(self):
         for body in ("", "{", "[]", "{}", '{"attributes": 1}', '{"attributes": {}, "cots": 2}',
                      '{"key": "a", "cost": -1}', '{"key": "a", "cost": 1.5}', '{"key": "a"} x',
@@ -156,7 +201,8 @@ class Http(unittest.TestCase):
 
     def test_operators_only(self):
         for method, path in (("POST", "/v1/explain"), ("GET", "/v1/rules"), ("POST", "/v1/reload"),
-                             ("GET", "/v1/top"), ("GET", "/metrics")):
+                             ("GET", "/v1/top"), ("GET", "/metrics"), ("POST", "/v1/reset"),
+                             ("POST", "/v1/rules/switch")):
             reply = harness.request(self.weir.http, method, path)
             self.assertEqual(reply.status, 403, path)
             self.validated(path, reply, method.lower())

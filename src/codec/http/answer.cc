@@ -158,14 +158,26 @@ AnswerWriter::Batch::Batch(const AnswerWriter& writer, base::ByteBuffer& out,
   sheet.Append("{\"checks\":[");
 }
 
-void AnswerWriter::Batch::Add(const Ruling& ruling) {
-  base::Pen pen(out_, writer_.MostBytes(ruling));
+std::string_view AnswerWriter::Batch::Add(const Ruling& ruling) {
+  const size_t begin = out_.size() + (first_ ? 0 : 1);
+  {
+    base::Pen pen(out_, writer_.MostBytes(ruling));
+    if (!first_) {
+      pen.Append(',');
+    }
+    first_ = false;
+    Sheet sheet(pen);
+    AnswerScript(writer_, sheet, ruling, context_).WriteJson();
+  }
+  return out_.view().substr(begin);
+}
+
+void AnswerWriter::Batch::AddWritten(std::string_view answer) {
   if (!first_) {
-    pen.Append(',');
+    out_.Append(',');
   }
   first_ = false;
-  Sheet sheet(pen);
-  AnswerScript(writer_, sheet, ruling, context_).WriteJson();
+  out_.Append(answer);
 }
 
 void AnswerWriter::Batch::End() {

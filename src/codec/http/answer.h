@@ -135,7 +135,10 @@ class AnswerWriter::Batch {
  public:
   // Writes the head; everything until End goes into the same buffer.
   Batch(const AnswerWriter& writer, base::ByteBuffer& out, const AnswerContext& context);
-  void Add(const Ruling& ruling);
+  // Returns what was written, good until the next.
+  std::string_view Add(const Ruling& ruling);
+  // An answer as Add wrote it before.
+  void AddWritten(std::string_view answer);
   void End();
 
  private:

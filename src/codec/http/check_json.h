@@ -40,6 +40,19 @@ struct SettleQuestion {
   uint64_t actual = 0;
 };
 
+// What starts anew: the keys of these attributes, under one rule, or under all.
+struct ResetQuestion {
+  std::span<const Attribute> attributes;
+  std::string_view rule;  // empty: all
+};
+
+// What an operator makes of a rule, and for how long.
+struct SwitchQuestion {
+  std::string_view rule;
+  std::string_view to;
+  std::optional<Duration> lasts;
+};
+
 class JsonReader {
  public:
   static constexpr size_t kChecksMax = 100;
@@ -56,12 +69,16 @@ class JsonReader {
   [[nodiscard]] bool ReadSettle(std::string_view body);
   // {"id": "…"} or {"ids": ["…", …]}
   [[nodiscard]] bool ReadRelease(std::string_view body);
+  [[nodiscard]] bool ReadReset(std::string_view body);
+  [[nodiscard]] bool ReadSwitch(std::string_view body);
 
   // After ReadCheck: one, or those of a batch.
   [[nodiscard]] std::span<const CheckQuestion> checks() const noexcept;
   [[nodiscard]] bool is_batch() const noexcept;
   [[nodiscard]] const ReserveQuestion& reserve() const noexcept;
   [[nodiscard]] const SettleQuestion& settle() const noexcept;
+  [[nodiscard]] const ResetQuestion& reset() const noexcept;
+  [[nodiscard]] const SwitchQuestion& change() const noexcept;
   [[nodiscard]] std::span<const std::string_view> released() const noexcept;
 
   [[nodiscard]] std::string_view error() const noexcept;

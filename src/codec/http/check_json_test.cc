@@ -237,5 +237,35 @@ TEST(CheckJson, ReadsSettlementsAndReleases) {
   }
 }
 
+TEST(CheckJson, ReadsAReset) {
+  JsonReader reader;
+  ASSERT_TRUE(reader.ReadReset(R"({"attributes": {"ip": "192.0.2.1"}, "rule": "login"})"))
+      << reader.error();
+  EXPECT_EQ(Copy(reader.reset().attributes), (Attributes{{"ip", "192.0.2.1"}}));
+  EXPECT_EQ(reader.reset().rule, "login");
+  ASSERT_TRUE(reader.ReadReset(R"({"key": "a"})"));
+  EXPECT_EQ(reader.reset().rule, "");
+  EXPECT_FALSE(reader.ReadReset(R"({"rule": "login"})"));
+  EXPECT_EQ(reader.error(), "A check names nothing to count; expected \"attributes\" or \"key\".");
+  EXPECT_FALSE(reader.ReadReset(R"({"key": "a", "cost": 1})"));
+  EXPECT_FALSE(reader.ReadReset(R"({"key": "a", "rule": 7})"));
+}
+
+TEST(CheckJson, ReadsASwitch) {
+  JsonReader reader;
+  ASSERT_TRUE(reader.ReadSwitch(R"({"rule": "login", "to": "off", "lasts": 60})"))
+      << reader.error();
+  EXPECT_EQ(reader.change().rule, "login");
+  EXPECT_EQ(reader.change().to, "off");
+  EXPECT_EQ(reader.change().lasts, std::chrono::seconds(60));
+  ASSERT_TRUE(reader.ReadSwitch(R"({"rule": "login", "to": "on"})"));
+  EXPECT_FALSE(reader.change().lasts.has_value());
+  EXPECT_FALSE(reader.ReadSwitch(R"({"rule": "login"})"));
+  EXPECT_EQ(reader.error(),
+            "Both \"rule\" and \"to\" are needed: which rule, and what it becomes.");
+  EXPECT_FALSE(reader.ReadSwitch(R"({"rule": "login", "to": "off", "lasts": 0})"));
+  EXPECT_FALSE(reader.ReadSwitch(R"({"rule": "", "to": "off"})"));
+}
+
 }  // namespace
 }  // namespace weir::codec::http
