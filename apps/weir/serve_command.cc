@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/weir/commands.h"
+#include "apps/weir/serve_options.h"
 #include "server/config.h"
 #include "server/run.h"
 
@@ -27,14 +28,6 @@ constexpr const char* kAbout =
     "variable of the environment (WEIR_RULES). A flag wins over the environment, and that over\n"
     "the file. Changed rule files are taken without a restart; SIGHUP looks at once, SIGTERM ends\n"
     "after what is under way has been answered.";
-
-struct Options {
-  ServerConfig config;
-  std::string resp_password_file;
-  std::string admin_token_file;
-  std::string fleet_secret_file;
-  bool print_config = false;
-};
 
 // A secret is a file's first line, so that it is on no command line and in no environment.
 std::string ReadSecret(const std::string& option, const std::string& path) {
@@ -101,7 +94,7 @@ void AddListeners(CLI::App& command, ServerConfig& config) {
       ->group("Where");
 }
 
-void AddSecrets(CLI::App& command, Options& options) {
+void AddSecrets(CLI::App& command, ServeOptions& options) {
   command
       .add_option("--resp-password-file", options.resp_password_file,
                   "what clients of the Redis protocol must AUTH with")
@@ -136,6 +129,14 @@ void AddLimits(CLI::App& command, ServerConfig& config) {
   command.add_option("--connections-max", config.connections_max, "in all")
       ->envname("WEIR_CONNECTIONS_MAX")
       ->check(CLI::Range(1U, 1'000'000U))
+      ->capture_default_str()
+      ->group("How much");
+  command
+      .add_option("--connections-per-address", config.connections_per_address,
+                  "of one address (IPv6: network); 0: as many. This machine and trusted proxies "
+                  "are not counted")
+      ->envname("WEIR_CONNECTIONS_PER_ADDRESS")
+      ->check(CLI::Range(0U, 1'000'000U))
       ->capture_default_str()
       ->group("How much");
   command.add_option("--idle-seconds", config.idle_s, "between requests; 0: for ever")
@@ -222,11 +223,40 @@ void AddLogging(CLI::App& command, ServerConfig& config) {
       ->group("Log");
 }
 
-void Serve(CLI::App& command, Options& options, int& status) {
+// Options that neither a flag nor the environment has given are taken from the file. CLI11 does so
+// for a program's own options, but not for those of its commands.
+void ReadConfig(CLI::App& command, const std::string& path) {
+  CLI::ConfigBase reader;
+  for (const CLI::ConfigItem& item : reader.from_file(path)) {
+    if (item.name == "++" || item.name == "--") {
+      continue;  // a section begins or ends
+    }
+    const bool ours = item.parents.empty() || item.parents == std::vector<std::string>{"serve"};
+    CLI::Option* const option = ours ? command.get_option_no_throw("--" + item.name) : nullptr;
+    if (option == nullptr || !option->get_configurable()) {
+      throw CLI::ValidationError(
+          "--config",
+          path + ": '" + item.fullname() + "' is no option of weir serve; see weir serve --help");
+    }
+    if (option->count() != 0) {
+      continue;
+    }
+    if (option->get_expected_min() == 0) {
+      option->add_result(option->get_flag_value(item.name, reader.to_flag(item)));
+    } else {
+      option->add_result(item.inputs);
+    }
+    option->run_callback();
+  }
+}
+
+void Serve(CLI::App& command, ServeOptions& options, int& status) {
   ServerConfig& config = options.config;
+  if (!options.config_file.empty()) {
+    ReadConfig(command, options.config_file);
+  }
   if (options.print_config) {
-    // Secrets are in files, so what is printed has none in it.
-    std::cout << command.config_to_str(true, true);
+    std::cout << ToToml(options);
     return;
   }
   config.resp_password = ReadSecret("resp-password-file", options.resp_password_file);
@@ -243,9 +273,12 @@ void Serve(CLI::App& command, Options& options, int& status) {
 
 void RegisterServe(CLI::App& app, int& status) {
   CLI::App* const command = app.add_subcommand("serve", kAbout);
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ServeOptions>();
   ServerConfig& config = options->config;
-  command->set_config("--config", "", "a file with these options, as TOML")->envname("WEIR_CONFIG");
+  command->add_option("--config", options->config_file, "a file with these options, as TOML")
+      ->envname("WEIR_CONFIG")
+      ->check(CLI::ExistingFile)
+      ->configurable(false);
   command->add_option("--rules", config.rules, "rule files; weir rules check looks at them first")
       ->delimiter(',')
       ->envname("WEIR_RULES")
@@ -266,7 +299,9 @@ void RegisterServe(CLI::App& app, int& status) {
                    "replace every clock of the decisions")
       ->envname("WEIR_TEST_CLOCK")
       ->group("Tests");
-  command->add_flag("--print-config", options->print_config, "print what is in effect, and go")
+  command
+      ->add_flag("--print-config", options->print_config,
+                 "print what is in effect as a file for --config, and go")
       ->configurable(false);
   command->callback([command, options, &status] { Serve(*command, *options, status); });
 }

@@ -112,7 +112,7 @@ class TestClock:
 class Weir(Process):
     """weir serve on free ports. `http`, `resp` and `admin` are the ports."""
 
-    def __init__(self, test, *options, rules=None):
+    def __init__(self, test, *options, rules=None, env=None):
         command = [WEIR, "serve", "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0",
                    "--admin", "127.0.0.1:0", "--memory", "32MiB", "--threads", "2"]
         if rules is not None:
@@ -121,7 +121,8 @@ class Weir(Process):
             self.rules_path = os.path.join(self.rules_dir, "rules.yaml")
             pathlib.Path(self.rules_path).write_text(rules)
             command += ["--rules", self.rules_path]
-        super().__init__(test, command + list(options))
+        super().__init__(test, command + list(options),
+                         env=dict(os.environ, **env) if env else None)
         wait_for("the start of weir", lambda: "Try:" in self.output() or not self.running())
         if not self.running():
             raise AssertionError("weir did not start: " + self.output())
