@@ -12,8 +12,8 @@
 #include "apps/weir/bench/load.h"
 #include "apps/weir/bench/report.h"
 #include "apps/weir/commands.h"
-#include "apps/weir/simulate/text.h"
 #include "apps/weir/terminal.h"
+#include "apps/weir/text.h"
 
 namespace weir::app {
 namespace {
@@ -55,18 +55,17 @@ Result<Duration> ReadTime(const std::string& option, const std::string& text, Du
   if ((text == "0s" || text == "0ms") && least == Duration::zero()) {
     return Duration::zero();
   }
-  auto time = simulate::ParseDuration(text);
+  auto time = app::ParseDuration(text);
   if (!time || *time < least || *time > kDurationMax) {
     return Error::Invalid(option + ": '" + text + "' is not a time such as 10s or 500ms, from " +
-                          simulate::FormatDuration(least) + " to " +
-                          simulate::FormatDuration(kDurationMax));
+                          app::FormatDuration(least) + " to " + app::FormatDuration(kDurationMax));
   }
   return time;
 }
 
 Result<bench::LoadPlan> MakePlan(const BenchFlags& flags) {
   bench::LoadPlan plan;
-  auto target = bench::Target::Parse(flags.target);
+  auto target = app::Target::Parse(flags.target);
   auto duration = ReadTime("--duration", flags.duration, std::chrono::milliseconds(1));
   auto warmup = ReadTime("--warmup", flags.warmup, Duration::zero());
   auto timeout = ReadTime("--timeout", flags.timeout, std::chrono::milliseconds(1));
@@ -89,9 +88,9 @@ Result<bench::LoadPlan> MakePlan(const BenchFlags& flags) {
   return plan;
 }
 
-Result<bench::Message> MakeMessage(const BenchFlags& flags, const bench::Target& target,
+Result<bench::Message> MakeMessage(const BenchFlags& flags, const app::Target& target,
                                    size_t key_bytes) {
-  if (target.protocol == bench::Protocol::kResp) {
+  if (target.protocol == app::Protocol::kResp) {
     return bench::Message::Resp(flags.command, key_bytes);
   }
   const bool has_body = flags.method.empty() || flags.method == "POST";

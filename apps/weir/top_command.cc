@@ -15,8 +15,8 @@
 
 #include "weir/time.h"
 
-#include "apps/weir/bench/target.h"
 #include "apps/weir/commands.h"
+#include "apps/weir/target.h"
 #include "apps/weir/terminal.h"
 #include "apps/weir/top/admin_client.h"
 #include "apps/weir/top/snapshot.h"
@@ -159,7 +159,7 @@ top::ViewOptions Options(const TopFlags& flags, const top::AdminClient& client, 
 }
 
 int Top(const TopFlags& flags) {
-  auto target = bench::Target::Parse("http://" + flags.admin);
+  auto target = app::Target::Parse("http://" + flags.admin);
   if (!target || target->path != "/") {
     return Fail(Error::Invalid("--admin: '" + flags.admin + "' is not ADDRESS:PORT"));
   }

@@ -10,6 +10,8 @@
 
 namespace weir::bench {
 
+using app::Address;
+
 namespace {
 
 constexpr size_t kReadBytes = 64 << 10;

@@ -14,7 +14,7 @@
 #include "apps/weir/bench/answer.h"
 #include "apps/weir/bench/message.h"
 #include "apps/weir/bench/tally.h"
-#include "apps/weir/bench/target.h"
+#include "apps/weir/target.h"
 #include "base/byte_buffer.h"
 
 namespace weir::bench {
@@ -30,7 +30,7 @@ class Connection {
 
   // Begins to connect, without waiting. It is open once the socket can be written to and Opened()
   // has found no error.
-  Result<void> Open(const Address& address);
+  Result<void> Open(const app::Address& address);
   Result<void> Opened();
 
   [[nodiscard]] int fd() const noexcept { return fd_; }

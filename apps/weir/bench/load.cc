@@ -10,6 +10,9 @@
 
 namespace weir::bench {
 
+using app::Address;
+using app::Protocol;
+
 namespace {
 
 constexpr int kEvents = 256;

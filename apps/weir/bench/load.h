@@ -22,12 +22,12 @@
 #include "apps/weir/bench/message.h"
 #include "apps/weir/bench/schedule.h"
 #include "apps/weir/bench/tally.h"
-#include "apps/weir/bench/target.h"
+#include "apps/weir/target.h"
 
 namespace weir::bench {
 
 struct LoadPlan {
-  Target target;
+  app::Target target;
   std::string command;  // of RESP
   uint64_t rate = 0;    // requests a second; 0: closed loop
   Duration warmup{};
@@ -69,7 +69,7 @@ class Load {
   KeySource keys_;
   const Clock& clock_;
   const std::atomic<bool>& stop_;
-  Address address_;
+  app::Address address_;
   int epoll_ = -1;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<uint32_t> watched_;  // what epoll looks for, for each connection

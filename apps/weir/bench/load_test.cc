@@ -18,6 +18,8 @@
 #include "apps/weir/bench/report.h"
 
 namespace weir::bench {
+
+using app::Protocol;
 namespace {
 
 using std::chrono::milliseconds;

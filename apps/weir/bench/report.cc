@@ -7,16 +7,16 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/weir/simulate/text.h"
+#include "apps/weir/text.h"
 
 namespace weir::bench {
 
 namespace {
 
 using app::Ink;
+using app::PadLeft;
+using app::PadRight;
 using app::Terminal;
-using simulate::PadLeft;
-using simulate::PadRight;
 
 struct Percentile {
   std::string_view name;
@@ -32,13 +32,13 @@ std::string Line(const Terminal& terminal, std::string_view name, const std::str
 }
 
 std::string Share(uint64_t part, const Tally& tally) {
-  return simulate::FormatPercent(part, std::max<uint64_t>(1, tally.answers()));
+  return app::FormatPercent(part, std::max<uint64_t>(1, tally.answers()));
 }
 
 std::string Title(const LoadPlan& plan) {
   const std::string pace = plan.rate == 0 ? "closed loop" : FormatCount(plan.rate) + "/s";
-  return plan.target.authority + "  " + pace + " for " + simulate::FormatDuration(plan.duration) +
-         ", " + std::to_string(plan.connections) + " connections, pipeline " +
+  return plan.target.authority + "  " + pace + " for " + app::FormatDuration(plan.duration) + ", " +
+         std::to_string(plan.connections) + " connections, pipeline " +
          std::to_string(plan.pipeline);
 }
 
@@ -120,11 +120,10 @@ std::string Picture(const base::Histogram& histogram, const Terminal& terminal) 
     below += count;
     // What is there at all shows.
     const size_t bar = count == 0 ? 0 : std::max<size_t>(1, count * width / most);
-    picture +=
-        PadLeft(FormatNs(EndOfStep(step), terminal), 10) + "  " +
-        app::Paint(terminal, Ink::kAccent, simulate::Repeat(terminal.utf8() ? "█" : "#", bar)) +
-        std::string(width - bar, ' ') + PadLeft(FormatCount(count), 13) + "  " +
-        PadLeft(simulate::FormatPercent(below, histogram.count()), 8) + "\n";
+    picture += PadLeft(FormatNs(EndOfStep(step), terminal), 10) + "  " +
+               app::Paint(terminal, Ink::kAccent, app::Repeat(terminal.utf8() ? "█" : "#", bar)) +
+               std::string(width - bar, ' ') + PadLeft(FormatCount(count), 13) + "  " +
+               PadLeft(app::FormatPercent(below, histogram.count()), 8) + "\n";
   }
   return picture;
 }
@@ -140,9 +139,9 @@ std::string Report(const LoadPlan& plan, const Tally& tally, const Terminal& ter
   text += Line(terminal, "errors", FormatCount(tally.count(Answer::kError)),
                tally.error().empty() ? "" : "the first: " + tally.error());
   if (tally.unanswered() > 0) {
-    text += Line(
-        terminal, "unanswered", FormatCount(tally.unanswered()),
-        "lost with their connection, or none within " + simulate::FormatDuration(plan.patience));
+    text +=
+        Line(terminal, "unanswered", FormatCount(tally.unanswered()),
+             "lost with their connection, or none within " + app::FormatDuration(plan.patience));
   }
   if (tally.unsent() > 0) {
     text += Line(terminal, "unsent", FormatCount(tally.unsent()),
@@ -150,7 +149,7 @@ std::string Report(const LoadPlan& plan, const Tally& tally, const Terminal& ter
   }
   if (plan.rate > 0) {
     text += Line(terminal, "late sends", FormatCount(tally.late()),
-                 "more than " + simulate::FormatDuration(Tally::kLate) + " after their time; p99 " +
+                 "more than " + app::FormatDuration(Tally::kLate) + " after their time; p99 " +
                      FormatNs(tally.lateness().ValueAt(0.99), terminal) + ", at most " +
                      FormatNs(tally.lateness().max(), terminal));
   }

@@ -9,9 +9,12 @@
 #include "apps/weir/bench/answer.h"
 #include "apps/weir/bench/key_source.h"
 #include "apps/weir/bench/message.h"
-#include "apps/weir/bench/target.h"
+#include "apps/weir/target.h"
 
 namespace weir::bench {
+
+using app::Protocol;
+using app::Target;
 namespace {
 
 std::string Bytes(const Message& message, std::string_view key) {

@@ -4,9 +4,15 @@
 #include <tuple>
 #include <utility>
 
-#include "apps/weir/simulate/text.h"
+#include "apps/weir/text.h"
 
 namespace weir::simulate {
+
+using app::FormatAbout;
+using app::FormatDuration;
+using app::FormatPercent;
+using app::FormatRatio;
+using app::FormatTenths;
 namespace {
 
 // The first index whose score is least. REQUIRES: count > 0.

@@ -7,9 +7,11 @@
 #include "weir/limiter.h"
 
 #include "apps/weir/simulate/at_work.h"
-#include "apps/weir/simulate/text.h"
+#include "apps/weir/text.h"
 
 namespace weir::simulate {
+
+using app::FormatDuration;
 namespace {
 
 using std::chrono::hours;

@@ -5,9 +5,16 @@
 #include <vector>
 
 #include "apps/weir/simulate/advice.h"
-#include "apps/weir/simulate/text.h"
+#include "apps/weir/text.h"
 
 namespace weir::simulate {
+
+using app::FormatAbout;
+using app::FormatDuration;
+using app::FormatPercent;
+using app::FormatRatio;
+using app::FormatTenths;
+using app::ParseDuration;
 namespace {
 
 // A chart's drawing plane; the script knows its width and both margins.

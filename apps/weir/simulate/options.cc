@@ -9,10 +9,15 @@
 #include "weir/quota.h"
 
 #include "apps/weir/simulate/report.h"
-#include "apps/weir/simulate/text.h"
 #include "apps/weir/suggest.h"
+#include "apps/weir/text.h"
 
 namespace weir::simulate {
+
+using app::FormatDuration;
+using app::ParseDuration;
+using app::ParseMilli;
+using app::ParseWhole;
 namespace {
 
 constexpr int64_t kDefaultWindows = 4;

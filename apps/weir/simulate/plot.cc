@@ -4,9 +4,11 @@
 #include <array>
 #include <string_view>
 
-#include "apps/weir/simulate/text.h"
+#include "apps/weir/text.h"
 
 namespace weir::simulate {
+
+using app::FormatDuration;
 namespace {
 
 using app::Ink;

@@ -5,9 +5,19 @@
 
 #include <gtest/gtest.h>
 
-#include "apps/weir/simulate/text.h"
+#include "apps/weir/text.h"
 
 namespace weir::simulate {
+
+using app::Columns;
+using app::FormatDuration;
+using app::FormatPercent;
+using app::FormatRatio;
+using app::PadLeft;
+using app::PadRight;
+using app::ParseDuration;
+using app::ParseMilli;
+using app::Wrap;
 namespace {
 
 using app::Charset;

@@ -5,9 +5,19 @@
 
 #include "apps/weir/simulate/advice.h"
 #include "apps/weir/simulate/plot.h"
-#include "apps/weir/simulate/text.h"
+#include "apps/weir/text.h"
 
 namespace weir::simulate {
+
+using app::Columns;
+using app::FormatDuration;
+using app::FormatPercent;
+using app::FormatRatio;
+using app::FormatTenths;
+using app::PadLeft;
+using app::PadRight;
+using app::Repeat;
+using app::Wrap;
 namespace {
 
 using app::Ink;

@@ -12,9 +12,11 @@
 #include "apps/weir/simulate/advice.h"
 #include "apps/weir/simulate/options.h"
 #include "apps/weir/simulate/report.h"
-#include "apps/weir/simulate/text.h"
+#include "apps/weir/text.h"
 
 namespace weir::simulate {
+
+using app::Columns;
 namespace {
 
 using app::Charset;

@@ -12,9 +12,11 @@
 #include "weir/decision.h"
 #include "weir/quota.h"
 
-#include "apps/weir/simulate/text.h"
+#include "apps/weir/text.h"
 
 namespace weir::simulate {
+
+using app::ParseWhole;
 namespace {
 
 constexpr size_t kNone = ~size_t{0};

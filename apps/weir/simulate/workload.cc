@@ -4,9 +4,12 @@
 
 #include "weir/quota.h"
 
-#include "apps/weir/simulate/text.h"
+#include "apps/weir/text.h"
 
 namespace weir::simulate {
+
+using app::ParseDuration;
+using app::ParseWhole;
 
 Result<CostRange> ParseCost(std::string_view text) {
   const size_t dash = std::min(text.find('-'), text.size());

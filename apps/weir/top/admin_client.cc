@@ -54,7 +54,7 @@ Result<std::string> Body(const app::HttpResponse& response) {
 }  // namespace
 
 Result<std::string> AdminClient::Get(const std::string& path) const {
-  auto address = bench::Address::Resolve(target_);
+  auto address = app::Address::Resolve(target_);
   if (!address) {
     return address.error();
   }

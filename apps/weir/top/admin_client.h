@@ -5,14 +5,14 @@
 
 #include "weir/result.h"
 
-#include "apps/weir/bench/target.h"
+#include "apps/weir/target.h"
 
 namespace weir::top {
 
 class AdminClient {
  public:
   // `token` goes along as Authorization: Bearer, unless it is empty.
-  AdminClient(bench::Target target, std::string token)
+  AdminClient(app::Target target, std::string token)
       : target_(std::move(target)), token_(std::move(token)) {}
 
   // The body of a 200. Gives up after two seconds without an answer.
@@ -21,7 +21,7 @@ class AdminClient {
   [[nodiscard]] const std::string& address() const noexcept { return target_.authority; }
 
  private:
-  bench::Target target_;
+  app::Target target_;
   std::string token_;
 };
 

@@ -31,7 +31,7 @@ class Admin(http.server.BaseHTTPRequestHandler):
                         f'{100 * Admin.looks}\n'
                         'weir_decisions_total{rule="all",outcome="allowed"} 5\n')
         elif self.path.startswith("/v1/top?most="):
-            keys = [{"key": "192.0.2.77", "count": 900, "denied": 90, "error": 0}]
+            keys = [{"key": "192.0.2.77", "cut": False, "count": 900, "denied": 90, "error": 0}]
             self.answer(200, json.dumps({"rules": [{"rule": "login", "keys": keys}]}))
         else:
             self.answer(404, "{}")

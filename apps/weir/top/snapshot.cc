@@ -170,6 +170,7 @@ Result<void> ReadTopKeys(std::string_view json, Snapshot& snapshot) {
       TopKey key;
       std::string_view text;
       if (entry["key"].get(text) != simdjson::SUCCESS ||
+          entry["cut"].get(key.cut) != simdjson::SUCCESS ||
           entry["count"].get(key.count) != simdjson::SUCCESS ||
           entry["denied"].get(key.denied) != simdjson::SUCCESS ||
           entry["error"].get(key.error) != simdjson::SUCCESS) {

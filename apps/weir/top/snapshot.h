@@ -13,6 +13,7 @@ namespace weir::top {
 
 struct TopKey {
   std::string key;
+  bool cut = false;  // it goes on
   uint64_t count = 0;
   uint64_t denied = 0;
   uint64_t error = 0;  // by how much the count may be too large
@@ -44,7 +45,8 @@ struct Snapshot {
 // Families that it does not know are left out; a line that is none of the format is an error.
 [[nodiscard]] Result<Snapshot> ReadMetrics(std::string_view text);
 
-// Adds {"rules":[{"rule","keys":[{"key","count","denied","error"}]}]} to the rules of `snapshot`.
+// Adds {"rules":[{"rule","keys":[{"key","cut","count","denied","error"}]}]} to the rules of
+// `snapshot`.
 [[nodiscard]] Result<void> ReadTopKeys(std::string_view json, Snapshot& snapshot);
 
 }  // namespace weir::top

@@ -60,14 +60,17 @@ TEST(Snapshot, SaysThatSomebodyElseAnswered) {
 TEST(Snapshot, AddsTheTopKeys) {
   auto snapshot = ReadMetrics(kMetrics);
   ASSERT_TRUE(snapshot);
-  const auto read = ReadTopKeys(
-      R"({"rules":[{"rule":"login","keys":[{"key":"192.0.2.1","count":9,"denied":4,"error":1},)"
-      R"({"key":"\u00e9","count":2,"denied":0,"error":0}]}]})",
-      *snapshot);
+  const auto read =
+      ReadTopKeys(R"({"rules":[{"rule":"login","keys":[)"
+                  R"({"key":"192.0.2.1","cut":true,"count":9,"denied":4,"error":1},)"
+                  R"({"key":"\u00e9","cut":false,"count":2,"denied":0,"error":0}]}]})",
+                  *snapshot);
   ASSERT_TRUE(read) << read.error().message;
   const RuleSnapshot* const login = snapshot->Find("login");
   ASSERT_EQ(login->keys.size(), 2U);
   EXPECT_EQ(login->keys[0].key, "192.0.2.1");
+  EXPECT_TRUE(login->keys[0].cut);
+  EXPECT_FALSE(login->keys[1].cut);
   EXPECT_EQ(login->keys[0].count, 9U);
   EXPECT_EQ(login->keys[0].denied, 4U);
   EXPECT_EQ(login->keys[0].error, 1U);
@@ -76,7 +79,9 @@ TEST(Snapshot, AddsTheTopKeys) {
 TEST(Snapshot, RefusesTopKeysOfAnotherShape) {
   for (const std::string bad :
        {"", "[]", "{}", R"({"rules":1})", R"({"rules":[{"rule":"a"}]})",
-        R"({"rules":[{"rule":"a","keys":[{"key":"b","count":-1,"denied":0,"error":0}]}]})"}) {
+        R"({"rules":[{"rule":"a","keys":[{"key":"b","count":1,"denied":0,"error":0}]}]})",
+        R"({"rules":[{"rule":"a","keys":)"
+        R"([{"key":"b","cut":false,"count":-1,"denied":0,"error":0}]}]})"}) {
     Snapshot snapshot;
     const auto read = ReadTopKeys(bad, snapshot);
     ASSERT_FALSE(read) << bad;

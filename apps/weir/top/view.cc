@@ -5,17 +5,17 @@
 #include <vector>
 
 #include "apps/weir/bench/report.h"
-#include "apps/weir/simulate/text.h"
+#include "apps/weir/text.h"
 
 namespace weir::top {
 
 namespace {
 
+using app::FormatPercent;
 using app::Ink;
+using app::PadLeft;
+using app::PadRight;
 using bench::FormatCount;
-using simulate::FormatPercent;
-using simulate::PadLeft;
-using simulate::PadRight;
 
 constexpr size_t kNumberColumns = 13;
 constexpr size_t kNumbers = 4;
@@ -144,7 +144,7 @@ std::string View(const std::optional<Snapshot>& before, const Snapshot& now,
                                   FormatCount(rule.decisions())}));
     for (size_t i = 0; i < std::min(rule.keys.size(), options.keys_max); ++i) {
       const TopKey& key = rule.keys[i];
-      lines.Add(Ink::kDim, columns("   " + key.key,
+      lines.Add(Ink::kDim, columns("   " + key.key + (key.cut ? "..." : ""),
                                    {"", FormatCount(key.denied),
                                     FormatPercent(key.denied, std::max<uint64_t>(1, key.count)),
                                     (key.error > 0 ? "<= " : "") + FormatCount(key.count)}));

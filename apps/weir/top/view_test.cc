@@ -53,6 +53,15 @@ TEST(View, CountsFromNothingAfterTheServerStartedAnew) {
   EXPECT_NE(view.find(" 30/s decisions"), std::string::npos) << view;
 }
 
+TEST(View, TellsOfKeysThatGoOn) {
+  Snapshot snapshot = At(seconds(1), 1, 0);
+  snapshot.rules.back().keys.push_back({.key = "abc", .cut = true, .count = 7});
+  snapshot.rules.back().keys.push_back({.key = "xyz", .count = 6});
+  const std::string view = View(std::nullopt, snapshot, Wide());
+  EXPECT_NE(view.find("abc... "), std::string::npos) << view;
+  EXPECT_EQ(view.find("xyz..."), std::string::npos) << view;
+}
+
 TEST(View, NeverShowsWhatATerminalWouldObey) {
   const std::string view = View(std::nullopt, At(seconds(1), 1, 0), Wide());
   EXPECT_EQ(view.find('\x1b'), std::string::npos);

@@ -10,7 +10,7 @@
 #include "weir/result.h"
 #include "weir/time.h"
 
-namespace weir::simulate {
+namespace weir::app {
 
 // The largest unit that divides it: "1 min", "90 s", "600 ms", "1 h"; "0" for nothing.
 [[nodiscard]] std::string FormatDuration(Duration duration);
@@ -47,4 +47,4 @@ namespace weir::simulate {
 [[nodiscard]] std::vector<std::string> Wrap(std::string_view text, size_t columns);
 [[nodiscard]] std::string Repeat(std::string_view text, size_t times);
 
-}  // namespace weir::simulate
+}  // namespace weir::app

@@ -1,4 +1,4 @@
-#include "apps/weir/bench/target.h"
+#include "apps/weir/target.h"
 
 #include <netdb.h>
 
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <memory>
 
-namespace weir::bench {
+namespace weir::app {
 
 namespace {
 
@@ -84,4 +84,4 @@ Result<Address> Address::Resolve(const Target& target) {
   return address;
 }
 
-}  // namespace weir::bench
+}  // namespace weir::app

@@ -9,7 +9,7 @@
 
 #include "weir/result.h"
 
-namespace weir::bench {
+namespace weir::app {
 
 enum class Protocol : uint8_t { kHttp, kResp };
 
@@ -35,4 +35,4 @@ struct Address {
   }
 };
 
-}  // namespace weir::bench
+}  // namespace weir::app

@@ -1,11 +1,11 @@
-#include "apps/weir/simulate/text.h"
+#include "apps/weir/text.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
 
-namespace weir::simulate {
+namespace weir::app {
 namespace {
 
 struct Unit {
@@ -187,4 +187,4 @@ std::string Repeat(std::string_view text, size_t times) {
   return out;
 }
 
-}  // namespace weir::simulate
+}  // namespace weir::app
