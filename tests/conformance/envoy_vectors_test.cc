@@ -341,18 +341,31 @@ json Parsed(const char* text) {
   return json::parse(text);
 }
 
-constexpr const char* kOwnConfig = R"([
-  {"id": "own/aliases", "kind": "load", "expect": {"ok": true}, "files": [{"name": "a.yaml",
-   "yaml": "domain: d\ndescriptors:\n- key: a\n  rate_limit: &r {unit: day, requests_per_unit: 1}\n- key: b\n  rate_limit: *r\n- key: c\n  rate_limit:\n    <<: *r\n    requests_per_unit: 2\n"}]},
-  {"id": "own/float", "kind": "load", "expect": {"ok": false, "error": "a.yaml: error checking config"},
-   "files": [{"name": "a.yaml", "yaml": "domain: d\ndescriptors:\n- key: a\n  rate_limit: {unit: day, requests_per_unit: 1.5}\n"}]},
-  {"id": "own/collision", "kind": "lookup", "domain": "d", "entries": [["a", "b_c"]],
-   "files": [{"name": "a.yaml", "yaml": "domain: d\ndescriptors:\n- key: a_b\n  value: c\n  rate_limit: {unit: day, requests_per_unit: 7}\n"}],
-   "expect": {"requests_per_unit": 7, "unit": "DAY", "stats_key": "d.a_b_c"}}
-])";
+json OneFile(std::string_view yaml) {
+  return json::array({{{"name", "a.yaml"}, {"yaml", yaml}}});
+}
+
+json OwnConfig() {
+  json aliases = Parsed(R"({"id": "own/aliases", "kind": "load", "expect": {"ok": true}})");
+  aliases["files"] = OneFile(
+      "domain: d\ndescriptors:\n- key: a\n  rate_limit: &r {unit: day, requests_per_unit: 1}\n"
+      "- key: b\n  rate_limit: *r\n- key: c\n  rate_limit:\n    <<: *r\n"
+      "    requests_per_unit: 2\n");
+  json fraction = Parsed(R"({"id": "own/float", "kind": "load",
+      "expect": {"ok": false, "error": "a.yaml: error checking config"}})");
+  fraction["files"] = OneFile(
+      "domain: d\ndescriptors:\n- key: a\n  rate_limit: {unit: day, requests_per_unit: 1.5}\n");
+  json collision = Parsed(R"({"id": "own/collision", "kind": "lookup", "domain": "d",
+      "entries": [["a", "b_c"]],
+      "expect": {"requests_per_unit": 7, "unit": "DAY", "stats_key": "d.a_b_c"}})");
+  collision["files"] = OneFile(
+      "domain: d\ndescriptors:\n- key: a_b\n  value: c\n"
+      "  rate_limit: {unit: day, requests_per_unit: 7}\n");
+  return json::array({aliases, fraction, collision});
+}
 
 TEST(EnvoyVectors, FilesLoadAndLimitsAreFoundAsTheOriginalDoes) {
-  RunConfigCases(Parsed(kOwnConfig));
+  RunConfigCases(OwnConfig());
   for (const json& document : Documents("envoy_config", "envoy configuration")) {
     EXPECT_GT(RunConfigCases(document.at("cases")), 0U);
   }
@@ -385,19 +398,26 @@ TEST(EnvoyVectors, CountersGoAsTheirsDo) {
   }
 }
 
-constexpr const char* kOwnSequence = R"({"id": "own/override", "files": [{"name": "a.yaml",
-  "yaml": "domain: d\ndescriptors:\n- key: k\n  shadow_mode: true\n  rate_limit: {unit: day, requests_per_unit: 9}\n"}],
-  "steps": [
-   {"request": {"domain": "d", "descriptors": [{"entries": [["k", "v"]], "limit": {"requests_per_unit": 1, "unit": "DAY"}}]},
-    "expect": {"overall_code": "OK", "statuses": [{"code": "OK", "limit_remaining": 0, "current_limit": {"requests_per_unit": 1, "unit": "DAY"}}]}},
-   {"request": {"domain": "d", "descriptors": [{"entries": [["k", "v"]], "limit": {"requests_per_unit": 1, "unit": "DAY"}}]},
-    "expect": {"overall_code": "OVER_LIMIT"}},
-   {"request": {"domain": "d", "descriptors": [{"entries": [["k", "v"]]}]},
-    "expect": {"overall_code": "OK", "statuses": [{"code": "OK", "limit_remaining": 6, "current_limit": {"requests_per_unit": 9, "unit": "DAY"}}]}}
-  ]})";
+json OwnSequence() {
+  json asked = Parsed(R"({"domain": "d", "descriptors": [{"entries": [["k", "v"]]}]})");
+  json overridden = asked;
+  overridden["descriptors"][0]["limit"] = {{"requests_per_unit", 1}, {"unit", "DAY"}};
+  json steps = json::array();
+  steps.push_back({{"request", overridden}, {"expect", Parsed(R"({"overall_code": "OK",
+      "statuses": [{"code": "OK", "limit_remaining": 0,
+                    "current_limit": {"requests_per_unit": 1, "unit": "DAY"}}]})")}});
+  steps.push_back({{"request", overridden}, {"expect", {{"overall_code", "OVER_LIMIT"}}}});
+  steps.push_back({{"request", asked}, {"expect", Parsed(R"({"overall_code": "OK",
+      "statuses": [{"code": "OK", "limit_remaining": 6,
+                    "current_limit": {"requests_per_unit": 9, "unit": "DAY"}}]})")}});
+  return {{"id", "own/override"},
+          {"steps", steps},
+          {"files", OneFile("domain: d\ndescriptors:\n- key: k\n  shadow_mode: true\n"
+                            "  rate_limit: {unit: day, requests_per_unit: 9}\n")}};
+}
 
 TEST(EnvoyVectors, SequencesOfCallsAreAnsweredAsTheirsAre) {
-  RunSequence(Parsed(kOwnSequence));
+  RunSequence(OwnSequence());
   for (const json& document : Documents("envoy_sequence", "envoy sequences")) {
     for (const json& sequence : document.at("sequences")) {
       SCOPED_TRACE(sequence.at("id").get<std::string>());
