@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/json_text.h"
 #include "base/same_text.h"
 #include "codec/http/target.h"
-#include "server/json_text.h"
 
 namespace weir::server {
 
@@ -190,7 +190,7 @@ void HttpEndpoints::CheckBatch() {
         batch.AddWritten(remembered.view());
         break;
       case AnswerMemory::Outcome::kDifferent: {
-        JsonText json;
+        base::JsonText json;
         json.Begin('{').Name("allowed").Bool(false);
         json.Name("error").Text("invalid_request").Name("message").Text(kIdReused).End('}');
         batch.AddWritten(json.text());

@@ -30,7 +30,7 @@ void AddIssue(const RuleIssue& issue, base::JsonText& json) {
   json.End('}');
 }
 
-void AddSwitches(const std::vector<RuleSwitches::One>& switches, Timestamp now, JsonText& json) {
+void AddSwitches(const std::vector<RuleSwitches::One>& switches, Timestamp now, base::JsonText& json) {
   json.Name("switches").Begin('[');
   for (const RuleSwitches::One& one : switches) {
     json.Begin('{');
@@ -207,7 +207,7 @@ void HttpEndpoints::Reset(const Request& request) {
     Fail(404, "rule: none is called " + base::Quoted(question.rule) + "; see GET /v1/rules");
     return;
   }
-  JsonText json;
+  base::JsonText json;
   json.Begin('{').Name("quotas").Begin('[');
   for (const RuleReset& one :
        deciders_.rules->Reset(question.attributes, question.rule, instant_.now)) {
@@ -242,7 +242,7 @@ void HttpEndpoints::Switch(const Request& request) {
     Fail(422, done.error().message);
     return;
   }
-  JsonText json;
+  base::JsonText json;
   json.Begin('{').Name("version").Text(Hex(context_.service.rules()->version()));
   AddSwitches(context_.options.switches->all(), instant_.now, json);
   json.End('}');
