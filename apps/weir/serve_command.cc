@@ -63,6 +63,14 @@ void AddListeners(CLI::App& command, ServerConfig& config) {
       ->envname("WEIR_GRPC")
       ->group("Where");
   command
+      .add_option(
+          "--descriptors", config.descriptors,
+          "what Envoy's questions are decided by: files of envoyproxy/ratelimit, or folders "
+          "of them")
+      ->delimiter(',')
+      ->envname("WEIR_DESCRIPTORS")
+      ->check(CLI::ExistingPath);
+  command
       .add_flag("--grpc-on-http", config.grpc_on_http, "the addresses of --http speak gRPC as well")
       ->envname("WEIR_GRPC_ON_HTTP")
       ->group("Where");
@@ -92,6 +100,22 @@ void AddListeners(CLI::App& command, ServerConfig& config) {
                 "every HTTP connection begins with the PROXY protocol")
       ->envname("WEIR_PROXY_PROTOCOL")
       ->group("Where");
+}
+
+void AddTls(CLI::App& command, ServerConfig& config) {
+  const auto add = [&command](const char* name, std::vector<std::string>& files, const char* about,
+                              const char* variable) {
+    command.add_option(name, files, about)
+        ->delimiter(',')
+        ->envname(variable)
+        ->group("TLS, for addresses such as tls:0.0.0.0:8443 (FILE, or FRONT=FILE for one front)");
+  };
+  add("--tls-cert", config.tls_cert, "PEM: the certificate, then those that lead to its authority",
+      "WEIR_TLS_CERT");
+  add("--tls-key", config.tls_key, "PEM: its key, not encrypted", "WEIR_TLS_KEY");
+  add("--tls-client-ca", config.tls_client_ca,
+      "PEM: at addresses such as mtls:0.0.0.0:8443, who must have signed a client's certificate",
+      "WEIR_TLS_CLIENT_CA");
 }
 
 void AddSecrets(CLI::App& command, ServeOptions& options) {
@@ -289,6 +313,7 @@ void RegisterServe(CLI::App& app, int& status) {
       ->envname("WEIR_STATE_DIR")
       ->check(CLI::ExistingDirectory);
   AddListeners(*command, config);
+  AddTls(*command, config);
   AddSecrets(*command, *options);
   AddLimits(*command, config);
   AddAnswers(*command, config);

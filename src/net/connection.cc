@@ -146,7 +146,8 @@ void Connection::Answer() {
     // The padding behind the input is there: every read reserved it.
     const Session::Progress progress = session_->OnBytes(input_.span(), output_);
     input_.Consume(progress.consumed);
-    const bool was_amidst = next_ == Next::kMessage && progress.consumed == 0;
+    const bool was_amidst =
+        next_ == Next::kMessage && (progress.consumed == 0 || progress.same_message);
     next_ = progress.next;
     if (next_ == Next::kMessage && input_.size() > limits_.input_bytes_max) {
       next_ = Next::kClose;  // no session asks for so much; a fault of ours is kept small

@@ -54,6 +54,10 @@ void Loop::Post(std::function<void()> work) {
 }
 
 void Loop::Run(const std::function<void()>& work) {
+  if (!thread_.joinable()) {
+    work();  // nobody else is there
+    return;
+  }
   std::promise<void> done;
   Post([&] {
     work();

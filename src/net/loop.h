@@ -45,7 +45,7 @@ class Loop {
   void Stop();
   // Runs it on the loop, soon.
   void Post(std::function<void()> work);
-  // Runs it on the loop and waits for that. From outside the loop.
+  // Runs it on the loop and waits for that; at once if the loop does not run. From outside it.
   void Run(const std::function<void()>& work);
 
   // Of the loop's own clock, good to a second, for deadlines.

@@ -16,7 +16,8 @@ namespace weir::net {
 struct Peer {
   std::string address;  // without a port; empty for a unix socket
   uint16_t port = 0;
-  bool local = false;  // a unix socket, or the machine itself
+  bool local = false;      // a unix socket, or the machine itself
+  std::string identity{};  // of the certificate that it showed; empty: none
 };
 
 class Session {
@@ -31,6 +32,8 @@ class Session {
   struct Progress {
     size_t consumed = 0;  // bytes from the front of the input
     Next next = Next::kIdle;
+    // With kMessage: it is the message that it was before, though bytes were consumed.
+    bool same_message = false;
   };
 
   // Behind the input there are so many bytes that may be read (and mean nothing).

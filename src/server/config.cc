@@ -14,12 +14,23 @@ Error InOption(const std::string& option, const Error& error) {
 }
 
 // Each must be an endpoint; `exposed` is one that others than this machine can reach.
-Result<void> CheckEndpoints(const std::string& option, const std::vector<std::string>& addresses,
-                            std::string& exposed) {
+Result<void> CheckEndpoints(const ServerConfig& config, const std::string& option,
+                            const std::vector<std::string>& addresses, std::string& exposed) {
   for (const std::string& address : addresses) {
-    const Result<net::Endpoint> endpoint = net::Endpoint::Parse(address);
+    const ListenAddress listen = ListenAddress::Parse(address);
+    const Result<net::Endpoint> endpoint = net::Endpoint::Parse(listen.endpoint);
     if (!endpoint) {
       return InOption(option, endpoint.error());
+    }
+    if (listen.security != ListenAddress::Security::kNone &&
+        (ServerConfig::FileFor(config.tls_cert, option).empty() ||
+         ServerConfig::FileFor(config.tls_key, option).empty())) {
+      return Error::Invalid("--" + option + " " + address + " needs --tls-cert and --tls-key");
+    }
+    if (listen.security == ListenAddress::Security::kMutualTls &&
+        ServerConfig::FileFor(config.tls_client_ca, option).empty()) {
+      return Error::Invalid("--" + option + " " + address +
+                            " needs --tls-client-ca: who may have signed the clients");
     }
     if (!endpoint->local_only) {
       exposed = "--" + option + " " + address;
@@ -30,19 +41,44 @@ Result<void> CheckEndpoints(const std::string& option, const std::vector<std::st
 
 }  // namespace
 
+ListenAddress ListenAddress::Parse(std::string_view text) {
+  constexpr std::string_view kTls = "tls:";
+  constexpr std::string_view kMutual = "mtls:";
+  if (text.starts_with(kTls)) {
+    return {Security::kTls, std::string(text.substr(kTls.size()))};
+  }
+  if (text.starts_with(kMutual)) {
+    return {Security::kMutualTls, std::string(text.substr(kMutual.size()))};
+  }
+  return {Security::kNone, std::string(text)};
+}
+
+std::string ServerConfig::FileFor(const std::vector<std::string>& files, std::string_view front) {
+  std::string found;
+  for (const std::string& file : files) {
+    const size_t equals = file.find('=');
+    if (equals == std::string::npos) {
+      found = found.empty() ? file : found;
+    } else if (std::string_view(file).substr(0, equals) == front) {
+      return file.substr(equals + 1);
+    }
+  }
+  return found;
+}
+
 Result<void> ServerConfig::Validate() const {
   std::string data;
   std::string managed;
-  if (auto good = CheckEndpoints("http", http, data); !good) {
+  if (auto good = CheckEndpoints(*this, "http", http, data); !good) {
     return good;
   }
-  if (auto good = CheckEndpoints("resp", resp, data); !good) {
+  if (auto good = CheckEndpoints(*this, "resp", resp, data); !good) {
     return good;
   }
-  if (auto good = CheckEndpoints("grpc", grpc, data); !good) {
+  if (auto good = CheckEndpoints(*this, "grpc", grpc, data); !good) {
     return good;
   }
-  if (auto good = CheckEndpoints("admin", admin, managed); !good) {
+  if (auto good = CheckEndpoints(*this, "admin", admin, managed); !good) {
     return good;
   }
   if (http.empty() && resp.empty() && grpc.empty()) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weir/result.h"
@@ -13,15 +14,35 @@
 
 namespace weir::server {
 
+// "tls:127.0.0.1:8443" is an address and how to speak there.
+struct ListenAddress {
+  enum class Security : uint8_t {
+    kNone,
+    kTls,
+    kMutualTls,  // clients show a certificate as well
+  };
+
+  Security security = Security::kNone;
+  std::string endpoint;
+
+  static ListenAddress Parse(std::string_view text);
+};
+
 struct ServerConfig {
   // Where to listen; none: that front is off.
   std::vector<std::string> http = {"127.0.0.1:8080"};
   std::vector<std::string> resp = {"127.0.0.1:6380"};
   std::vector<std::string> admin = {"127.0.0.1:8081"};
-  std::vector<std::string> grpc;  // off unless asked for
-  bool grpc_on_http = false;      // the HTTP listeners speak gRPC as well
-  unsigned grpc_max_age_s = 0;    // 0: connections may grow old
+  std::vector<std::string> grpc;         // off unless asked for
+  bool grpc_on_http = false;             // the HTTP listeners speak gRPC as well
+  std::vector<std::string> descriptors;  // files or folders for Envoy's questions
+  unsigned grpc_max_age_s = 0;           // 0: connections may grow old
   unsigned grpc_max_age_grace_s = 3600;
+
+  // For addresses that begin with tls: or mtls:. Each is FILE, for all fronts, or FRONT=FILE.
+  std::vector<std::string> tls_cert;
+  std::vector<std::string> tls_key;
+  std::vector<std::string> tls_client_ca;  // who mtls: lets in
 
   std::vector<std::string> rules;  // files
   std::string state_dir;           // for the last good rules; empty: not kept
@@ -57,6 +78,10 @@ struct ServerConfig {
 
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kText;
+
+  // The file of a front, or that of all; empty: none.
+  [[nodiscard]] static std::string FileFor(const std::vector<std::string>& files,
+                                           std::string_view front);
 
   // What cannot be together, or is not safe; the error says which and what to do.
   [[nodiscard]] Result<void> Validate() const;

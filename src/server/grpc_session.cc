@@ -32,7 +32,7 @@ net::Session::Progress GrpcSession::OnBytes(std::span<char> input, base::ByteBuf
     session_.Drain(now);
   }
   bool going_on = session_.Receive({input.data(), input.size()}, now);
-  Progress progress{input.size(), Next::kIdle};
+  Progress progress{input.size(), Next::kIdle, /*same_message=*/true};  // only until established
   if (session_.Send(output)) {
     progress.next = Next::kAgain;
   } else {

@@ -38,7 +38,8 @@ class HttpContext {
   RuleReply reply;
   codec::http::JsonReader json;
   std::array<Attribute, kMaxAttributes> attributes;
-  std::string text;  // what attributes of a request were decoded to
+  std::string_view tls_client;  // of the connection that is answered; empty: it showed none
+  std::string text;             // what attributes of a request were decoded to
 
   // The instant that all requests of one read are decided at.
   struct Instant {

@@ -212,7 +212,11 @@ void HttpEndpoints::AuthOr429(const Request& request) {
 
 void HttpEndpoints::Auth(const Request& request, AnswerMode mode) {
   context_.text.clear();
-  const size_t from_query = CollectQuery(request.query, 0);
+  size_t from_query = 0;
+  if (!context_.tls_client.empty()) {
+    AddAttribute("tls_client", context_.tls_client, from_query);
+  }
+  from_query = CollectQuery(request.query, from_query);
   const size_t count = CollectOriginal(request, from_query);
   answer_.error_body = codec::http::ChooseErrorBody(request.Find(Known::kAccept));
   Decide({.attributes = std::span(context_.attributes).first(count),
@@ -235,6 +239,9 @@ bool HttpEndpoints::AddAttribute(std::string_view name, std::string_view value,
 size_t HttpEndpoints::CollectQuery(std::string_view query, size_t count) {
   codec::http::QueryReader reader(query, context_.text);
   while (const auto parameter = reader.Next()) {
+    if (parameter->name == "tls_client") {
+      continue;  // what only a certificate says
+    }
     if (!AddAttribute(parameter->name, parameter->value, count)) {
       break;
     }

@@ -27,6 +27,7 @@ base::IpAddress AddressOf(const net::Peer& peer) {
 HttpSession::HttpSession(HttpContext& context, const net::Peer& peer)
     : context_(context),
       peer_(AddressOf(peer)),
+      tls_client_(peer.identity),
       proxy_header_expected_(context.options.proxy_protocol &&
                              context.face == HttpContext::Face::kPublic) {}
 
@@ -58,6 +59,7 @@ net::Session::Progress HttpSession::OnBytes(std::span<char> input, base::ByteBuf
     return progress;
   }
   ReadTimer timer(context_.counters);
+  context_.tls_client = tls_client_;
   Deciders& deciders = context_.service.deciders();
   const HttpContext::Instant instant = context_.Now();
   while (!input.empty()) {

@@ -28,6 +28,7 @@ class HttpSession final : public net::Session {
   HttpContext& context_;
   codec::http::RequestParser parser_;
   base::IpAddress peer_;
+  const std::string tls_client_;
   bool proxy_header_expected_;
   bool draining_ = false;
 };

@@ -4,9 +4,12 @@
 
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -40,7 +43,10 @@ void Greet(const Server& server, const RuleStatus& rules) {
   for (const Server::Bound& bound : server.bound()) {
     const bool web =
         (bound.front == "http" || bound.front == "admin") && bound.endpoint.unix_path.empty();
-    text += "  " + bound.front + std::string(7 - bound.front.size(), ' ') + (web ? "http://" : "") +
+    text += "  " + bound.front + std::string(7 - bound.front.size(), ' ') +
+            (!web        ? (bound.tls ? "tls:" : "")
+             : bound.tls ? "https://"
+                         : "http://") +
             bound.endpoint.text + "\n";
     if (bound.endpoint.unix_path.empty()) {
       if (bound.front == "http" && http.empty()) {
@@ -74,7 +80,17 @@ bool RunUntilSignal(const ServerConfig& config) {
   }
   Server& server = **started;
   boost::asio::io_context control(1);
-  FileWatch watch(control, config.rules, [&server] { server.Reload(); });
+  std::vector<std::string> watched = config.rules;
+  for (const std::string& path : config.descriptors) {
+    std::error_code ignored;  // then it is no folder
+    watched.push_back(std::filesystem::is_directory(path, ignored) ? path + "/" : path);
+  }
+  for (const auto* const files : {&config.tls_cert, &config.tls_key, &config.tls_client_ca}) {
+    for (const std::string& file : *files) {
+      watched.push_back(file.substr(file.find('=') + 1));  // all of it if there is none
+    }
+  }
+  FileWatch watch(control, watched, [&server] { server.Reload(); });
   boost::asio::signal_set signals(control, SIGTERM, SIGINT, SIGHUP);
   std::function<void()> wait = [&] {
     signals.async_wait([&](const boost::system::error_code& error, int signal) {

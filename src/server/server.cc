@@ -11,6 +11,8 @@
 #include "net/wait.h"
 #include "server/inherited_sockets.h"
 #include "server/log.h"
+#include "server/rls_method.h"
+#include "server/rls_source.h"
 #include "server/shared_port.h"
 
 namespace weir::server {
@@ -111,6 +113,9 @@ Result<void> Server::Prepare() {
   switches_ = std::make_unique<RuleSwitches>(*rules, [this](std::shared_ptr<const RuleSet> set) {
     return service_->Apply(std::move(set));
   });
+  if (Result<void> ready = PrepareRls(options); !ready) {
+    return ready;
+  }
   resp_options_.password = config_.resp_password;
   auto front = FrontOptions::From(config_);
   if (!front) {
@@ -129,6 +134,22 @@ Result<void> Server::Prepare() {
   return {};
 }
 
+// What Envoy asks is decided by descriptors, in a store of its own.
+Result<void> Server::PrepareRls(const ServiceOptions& options) {
+  if (config_.grpc.empty() && !config_.grpc_on_http) {
+    return {};
+  }
+  envoy::RlsOptions rls;
+  rls.memory_bytes = options.memory_bytes;
+  rls.clock = options.clock;
+  auto made = envoy::RlsService::Create(rls);
+  if (!made) {
+    return made.error();
+  }
+  rls_ = *std::move(made);
+  return config_.descriptors.empty() ? Result<void>() : LoadDescriptors(*rls_, config_.descriptors);
+}
+
 Result<void> Server::Listen() {
   for (const auto& [front, addresses] :
        {std::pair("http", &config_.http), std::pair("resp", &config_.resp),
@@ -138,9 +159,9 @@ Result<void> Server::Listen() {
       for (const int descriptor : inherited) {
         bound_.push_back({front, net::Listener::BoundTo(descriptor)});
         for (size_t i = 1; i < workers_.size(); ++i) {
-          AddListener(*workers_[i], front, ::dup(descriptor));
+          AddListener(*workers_[i], front, ::dup(descriptor), nullptr);
         }
-        AddListener(*workers_[0], front, descriptor);
+        AddListener(*workers_[0], front, descriptor, nullptr);
       }
       continue;
     }
@@ -161,14 +182,19 @@ Result<void> Server::Listen() {
 }
 
 Result<void> Server::ListenOn(const std::string& front, const std::string& address) {
-  Result<net::Endpoint> endpoint = net::Endpoint::Parse(address);
+  const ListenAddress listen = ListenAddress::Parse(address);
+  Result<net::Endpoint> endpoint = net::Endpoint::Parse(listen.endpoint);
   if (!endpoint) {
     return endpoint.error();
+  }
+  const auto tls = TlsFor(front, listen.security);
+  if (!tls) {
+    return tls.error();
   }
   int first = -1;
   for (const std::unique_ptr<Worker>& worker : workers_) {
     if (first >= 0 && !endpoint->unix_path.empty()) {
-      AddListener(*worker, front, ::dup(first));  // a path can be bound once
+      AddListener(*worker, front, ::dup(first), *tls);  // a path can be bound once
       continue;
     }
     const Result<int> descriptor = net::Listener::Bind(*endpoint);
@@ -178,14 +204,40 @@ Result<void> Server::ListenOn(const std::string& front, const std::string& addre
     if (first < 0) {
       first = *descriptor;
       *endpoint = net::Listener::BoundTo(first);  // with the port that the system chose
-      bound_.push_back({front, *endpoint});
+      bound_.push_back({front, *endpoint, *tls != nullptr});
     }
-    AddListener(*worker, front, *descriptor);
+    AddListener(*worker, front, *descriptor, *tls);
   }
   return {};
 }
 
-void Server::AddListener(Worker& worker, const std::string& front, int descriptor) {
+// None for a plain address.
+Result<std::shared_ptr<net::TlsContext>> Server::TlsFor(const std::string& front,
+                                                        ListenAddress::Security security) {
+  if (security == ListenAddress::Security::kNone) {
+    return std::shared_ptr<net::TlsContext>();
+  }
+  net::TlsOptions options;
+  options.certificate_file = ServerConfig::FileFor(config_.tls_cert, front);
+  options.key_file = ServerConfig::FileFor(config_.tls_key, front);
+  if (security == ListenAddress::Security::kMutualTls) {
+    options.client_ca_file = ServerConfig::FileFor(config_.tls_client_ca, front);
+  }
+  if (front == "grpc" || (front == "http" && config_.grpc_on_http)) {
+    options.protocols.emplace_back("h2");
+  }
+  if (front == "http" || front == "admin") {
+    options.protocols.emplace_back("http/1.1");
+  }
+  auto made = net::TlsContext::Create(options);
+  if (made) {
+    tls_.push_back(*made);
+  }
+  return made;
+}
+
+void Server::AddListener(Worker& worker, const std::string& front, int descriptor,
+                         const std::shared_ptr<net::TlsContext>& tls) {
   std::unique_ptr<net::SessionFactory> factory;
   net::ListenerLimits limits =
       LimitsOf(config_, static_cast<unsigned>(workers_.size()), addresses_);
@@ -200,12 +252,19 @@ void Server::AddListener(Worker& worker, const std::string& front, int descripto
   } else {
     factory = std::make_unique<HttpFactory>(front == "http" ? worker.http : worker.admin);
   }
+  if (tls != nullptr) {
+    factory = std::make_unique<net::TlsFactory>(tls, std::move(factory));
+  }
   worker.listeners.push_back(
       std::make_unique<net::Listener>(worker.loop, descriptor, std::move(factory), limits));
 }
 
 // Each loop has methods of its own, so that they may keep memory.
 void Server::AddMethods(GrpcContext& context) {
+  if (rls_ == nullptr) {
+    return;
+  }
+  context.shared.methods.Add(std::make_unique<RlsMethod>(*rls_));
   codec::grpc::AddHealth(context.shared.methods, [this](std::string_view service) {
     if (!service.empty() && service != "ratelimit") {
       return codec::grpc::Health::kUnknownService;
@@ -217,6 +276,17 @@ void Server::AddMethods(GrpcContext& context) {
 }
 
 RuleSource::Outcome Server::Reload() {
+  for (const std::shared_ptr<net::TlsContext>& tls : tls_) {
+    if (const Result<void> loaded = tls->Reload(); !loaded) {
+      Log(LogLevel::kError, "certificates not taken; those before stay",
+          {{"why", loaded.error().message}});
+    }
+  }
+  if (rls_ != nullptr && !config_.descriptors.empty()) {
+    if (const Result<void> loaded = LoadDescriptors(*rls_, config_.descriptors); !loaded) {
+      Log(LogLevel::kError, "descriptors not taken", {{"why", loaded.error().message}});
+    }
+  }
   const RuleSource::Outcome outcome = source_.Reload(
       [this](std::shared_ptr<const RuleSet> rules) { return switches_->Load(std::move(rules)); });
   RuleLimiter& rules = *service_->deciders().rules;

@@ -8,10 +8,12 @@
 
 #include "weir/result.h"
 
+#include "envoy/rls_service.h"
 #include "net/address_cap.h"
 #include "net/endpoint.h"
 #include "net/listener.h"
 #include "net/loop.h"
+#include "net/tls.h"
 #include "server/check_service.h"
 #include "server/config.h"
 #include "server/fresh_key_warnings.h"
@@ -31,6 +33,7 @@ class Server {
   struct Bound {
     std::string front;  // http, resp, grpc, admin
     net::Endpoint endpoint;
+    bool tls = false;
   };
 
   // Reads the rules, binds every address, and begins to answer. The error says what to do.
@@ -73,9 +76,13 @@ class Server {
   explicit Server(const ServerConfig& config);
 
   Result<void> Prepare();
+  Result<void> PrepareRls(const ServiceOptions& options);
   Result<void> Listen();
   Result<void> ListenOn(const std::string& front, const std::string& address);
-  void AddListener(Worker& worker, const std::string& front, int descriptor);
+  void AddListener(Worker& worker, const std::string& front, int descriptor,
+                   const std::shared_ptr<net::TlsContext>& tls);
+  Result<std::shared_ptr<net::TlsContext>> TlsFor(const std::string& front,
+                                                  ListenAddress::Security security);
   void AddMethods(GrpcContext& context);
   [[nodiscard]] Metrics CollectMetrics();
 
@@ -86,10 +93,12 @@ class Server {
   FreshKeyWarnings fresh_keys_;
   std::unique_ptr<CheckService> service_;
   std::unique_ptr<RuleSwitches> switches_;
+  std::unique_ptr<envoy::RlsService> rls_;  // none: nobody asks over gRPC
   RespOptions resp_options_;
   FrontOptions front_options_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Bound> bound_;
+  std::vector<std::shared_ptr<net::TlsContext>> tls_;
   std::atomic<bool> going_{false};
 };
 

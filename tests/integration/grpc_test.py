@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,18 @@ import harness
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEALTH = "/grpc.health.v1.Health/"
+SHOULD_RATE_LIMIT = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"
+DESCRIPTORS = """
+domain: shop
+descriptors:
+  - key: user
+    rate_limit: {unit: hour, requests_per_unit: 3, name: by-user}
+  - key: plan
+    value: free
+    descriptors:
+      - key: path
+        rate_limit: {unit: day, requests_per_unit: 100}
+"""
 REFLECTION = "/grpc.reflection.{}.ServerReflection/ServerReflectionInfo"
 
 
@@ -43,9 +56,28 @@ NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 class GrpcWeir(harness.Weir):
     """weir serve with a gRPC listener; `grpc` is its port."""
 
-    def __init__(self, test, *options):
-        super().__init__(test, "--grpc", "127.0.0.1:0", *options)
+    def __init__(self, test, *options, descriptors=DESCRIPTORS):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-descriptors"))
+        test.addCleanup(shutil.rmtree, self.folder)
+        self.write_descriptors(descriptors)
+        super().__init__(test, "--grpc", "127.0.0.1:0", "--descriptors", str(self.folder), *options)
         self.grpc = int(re.search(r"^  grpc .*:(\d+)$", self.output(), re.M).group(1))
+
+
+    def write_descriptors(self, text):
+        temporary = self.folder / "shop.yaml.new"
+        temporary.write_text(text)
+        temporary.rename(self.folder / "shop.yaml")
+
+
+def question(*descriptors, domain="shop", hits=0):
+    """A request; each descriptor is a dict of entries."""
+    request = rls_pb2.RateLimitRequest(domain=domain, hits_addend=hits)
+    for entries in descriptors:
+        descriptor = request.descriptors.add()
+        for key, value in entries.items():
+            descriptor.entries.add(key=key, value=value)
+    return request
 
 
 class Stub:
@@ -67,6 +99,11 @@ class Stub:
             HEALTH + "Watch", health_pb2.HealthCheckRequest.SerializeToString,
             health_pb2.HealthCheckResponse.FromString)
         return call(health_pb2.HealthCheckRequest(service=service), **options)
+
+    def ask(self, request, timeout=harness.DEADLINE_S):
+        return self.channel.unary_unary(
+            SHOULD_RATE_LIMIT, rls_pb2.RateLimitRequest.SerializeToString,
+            rls_pb2.RateLimitResponse.FromString)(request, timeout=timeout)
 
     def raw(self, path, message=b"", timeout=harness.DEADLINE_S, **options):
         return self.channel.unary_unary(path)(message, timeout=timeout, **options)
@@ -97,6 +134,68 @@ class Grpc(unittest.TestCase):
         self.assertEqual(stub.check("ratelimit"), SERVING)
         self.assertIn("nobody", self.assert_fails(grpc.StatusCode.NOT_FOUND,
                                                   lambda: stub.check("nobody")))
+
+    def test_should_rate_limit(self):
+        stub = self.start()
+        wire = rls_pb2.RateLimitResponse
+        for left in (2, 1, 0):
+            answer = stub.ask(question({"user": "ann"}))
+            self.assertEqual(answer.overall_code, wire.OK)
+            self.assertEqual(answer.statuses[0].limit_remaining, left)
+        answer = stub.ask(question({"user": "ann"}, {"plan": "free", "path": "/"}, {"no": "limit"}))
+        self.assertEqual(answer.overall_code, wire.OVER_LIMIT)
+        over, counted, free = answer.statuses
+        self.assertEqual((over.code, over.limit_remaining), (wire.OVER_LIMIT, 0))
+        self.assertEqual((over.current_limit.requests_per_unit, over.current_limit.unit,
+                          over.current_limit.name), (3, wire.RateLimit.HOUR, "by-user"))
+        self.assertTrue(0 < over.duration_until_reset.seconds <= 3600)
+        self.assertEqual((counted.code, counted.limit_remaining), (wire.OK, 99))
+        self.assertEqual(free, wire.DescriptorStatus(code=wire.OK))
+        # A limit that the request brings along, and a peek.
+        request = question({"user": "bob"})
+        request.descriptors[0].limit.requests_per_unit = 7
+        request.descriptors[0].limit.unit = 2
+        self.assertEqual(stub.ask(request).statuses[0].limit_remaining, 6)
+        request.descriptors[0].hits_addend.value = 0
+        self.assertEqual(stub.ask(request).statuses[0].limit_remaining, 6)
+
+    def test_wrong_questions_fail_as_the_original_does(self):
+        stub = self.start()
+        for request, text in ((question({"user": "ann"}, domain=""), "domain must not be empty"),
+                              (question(), "descriptor list must not be empty")):
+            self.assertIn(text, self.assert_fails(grpc.StatusCode.UNKNOWN,
+                                                  lambda asked=request: stub.ask(asked)))
+        weir = harness.Weir(self, "--grpc-on-http")
+        self.assertIn("no rate limit configuration loaded", self.assert_fails(
+            grpc.StatusCode.UNKNOWN,
+            lambda: Stub(self, weir.http).ask(question({"user": "ann"}))))
+
+    def test_descriptors_change_under_way_and_bad_ones_change_nothing(self):
+        stub = self.start()
+
+        def limit():
+            status = stub.ask(question({"user": "eve"}, hits=1)).statuses[0]
+            return status.current_limit.requests_per_unit
+        self.assertEqual(limit(), 3)
+        self.weir.write_descriptors(DESCRIPTORS.replace("unit: 3", "unit: 5"))
+        harness.wait_for("the change", lambda: limit() == 5)
+        self.weir.write_descriptors("domain: shop\ndescriptors: [{key: ''}]\n")
+        harness.wait_for("the refusal", lambda: "descriptors not taken" in self.weir.output())
+        self.assertEqual(limit(), 5)
+
+    def test_deadlines_and_cancellations_leave_the_connection_well(self):
+        """Calls that end early by the hundred, as an Envoy with a short timeout makes them."""
+        stub = self.start()
+        request = question({"no": "limit"})
+        call = stub.channel.unary_unary(
+            SHOULD_RATE_LIMIT, rls_pb2.RateLimitRequest.SerializeToString,
+            rls_pb2.RateLimitResponse.FromString)
+        futures = [call.future(request, timeout=60 if i % 2 else 0.0005) for i in range(400)]
+        for future in futures[::5]:
+            future.cancel()
+        codes = {future.code() for future in futures[1::2] if not future.cancelled()}
+        self.assertEqual(codes, {grpc.StatusCode.OK})
+        self.assertEqual(stub.ask(request).overall_code, rls_pb2.RateLimitResponse.OK)
 
     def test_watch_tells_that_the_server_goes(self):
         stub = self.start("--drain-seconds", "5")
@@ -189,6 +288,23 @@ class Grpc(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(failures, [])
+
+    def run_client(self, *command):
+        """The lines that it prints, a line for each part that went well."""
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120,
+                              env=dict(os.environ, WEIR_GRPC_PORT=str(self.weir.grpc)))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout.splitlines()
+
+    def test_grpc_js(self):
+        self.start()
+        script = os.path.join(os.environ["WEIR_CLIENTS"], "grpc.mjs")
+        self.assertEqual(len(self.run_client("node", script)), 5)
+
+    def test_grpc_cpp(self):
+        self.start()
+        lines = self.run_client(os.environ["WEIR_GRPC_CLIENT"], str(self.weir.grpc))
+        self.assertEqual(len(lines), 4)
 
     def test_h2load(self):
         self.start()

@@ -28,6 +28,9 @@ class Call {
     return answer_.data() + at + kPrefixBytes;
   }
 
+  // What was replied and is not sent yet, each message behind its prefix.
+  [[nodiscard]] std::string_view answer() const noexcept { return answer_; }
+
   // For the method, between its calls: 0 and empty at first.
   uint32_t note = 0;
   std::string text;

@@ -277,10 +277,11 @@ int Session::OnHeader(Call& call, std::string_view name, std::string_view value)
   constexpr uint32_t kFieldBytes = 32;
   call.header_bytes_ += static_cast<uint32_t>(name.size() + value.size()) + kFieldBytes;
   if (call.header_bytes_ > shared_.limits.header_bytes_max) {
-    // Four times as much, and nghttp2 need not go on either.
-    return call.header_bytes_ / 4 > shared_.limits.header_bytes_max
-               ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE
-               : 0;
+    if (call.header_bytes_ / 4 <= shared_.limits.header_bytes_max) {
+      return 0;  // answered at the end of the fields
+    }
+    return guard_.OnOversized() ? int{NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE}
+                                : Flooded("header fields beyond the limit, again and again");
   }
   if (name == ":path") {
     call.method_ = shared_.methods.Find(value);
