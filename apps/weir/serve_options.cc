@@ -56,6 +56,7 @@ std::string ToToml(const ServeOptions& options) {
   toml.Section("weir serve --config this-file");
   toml.List("rules", config.rules);
   toml.Text("state-dir", config.state_dir);
+  toml.List("descriptors", config.descriptors);
   toml.Section("Where");
   toml.List("http", config.http);
   toml.List("resp", config.resp);
@@ -65,6 +66,10 @@ std::string ToToml(const ServeOptions& options) {
   toml.List("trusted-proxy", config.trusted_proxies);
   toml.Text("client-from", config.client_from);
   toml.Flag("proxy-protocol", config.proxy_protocol);
+  toml.Section("TLS");
+  toml.List("tls-cert", config.tls_cert);
+  toml.List("tls-key", config.tls_key);
+  toml.List("tls-client-ca", config.tls_client_ca);
   toml.Section("Secrets: the first lines of these files, which are not shown");
   toml.Text("resp-password-file", options.resp_password_file);
   toml.Text("admin-token-file", options.admin_token_file);

@@ -2,8 +2,6 @@
 // time, or when the files bring other rules. Thread-safe.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>

@@ -215,6 +215,8 @@ class PrintConfig(unittest.TestCase):
             "fleet-secret-file": path("secret"), "memory": "33MiB", "threads": "3",
             "pin-threads": None, "connections-max": "77", "connections-per-address": "5",
             "idle-seconds": "0", "message-seconds": "4", "drain-seconds": "6", "top-keys": "8",
+            "descriptors": path("a.yaml"), "tls-cert": path("secret") + ",admin=" + path("token"),
+            "tls-key": path("secret"), "tls-client-ca": "http=" + path("secret"),
             "grpc": "127.0.0.1:3", "grpc-on-http": None, "grpc-max-age-seconds": "60",
             "grpc-max-age-grace-seconds": "7",
             "headers": "ietf-07,retry-after", "reset-as-delta": None,
