@@ -88,6 +88,14 @@ std::string FormatRatio(uint64_t part, uint64_t whole) {
   return Decimal(hundredths, 100, 2) + "x";
 }
 
+std::string FormatCount(uint64_t count) {
+  std::string text = std::to_string(count);
+  for (size_t at = text.size(); at > 3; at -= 3) {
+    text.insert(at - 3, ",");
+  }
+  return text;
+}
+
 std::string FormatPercent(uint64_t part, uint64_t whole) {
   if (whole == 0 || part == 0)
     return "0 %";

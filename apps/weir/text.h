@@ -27,6 +27,9 @@ namespace weir::app {
 // "12.3 %"; "0 %" only for none, "< 0.1 %" for nearly none.
 [[nodiscard]] std::string FormatPercent(uint64_t part, uint64_t whole);
 
+// "1,234,567".
+[[nodiscard]] std::string FormatCount(uint64_t count);
+
 // "12.8" of 128.
 [[nodiscard]] std::string FormatTenths(uint64_t tenths);
 

@@ -16,9 +16,11 @@
 #include <gtest/gtest.h>
 
 #include "apps/weir/bench/report.h"
+#include "apps/weir/text.h"
 
 namespace weir::bench {
 
+using app::FormatCount;
 using app::Protocol;
 namespace {
 

@@ -13,6 +13,7 @@ namespace weir::bench {
 
 namespace {
 
+using app::FormatCount;
 using app::Ink;
 using app::PadLeft;
 using app::PadRight;
@@ -71,14 +72,6 @@ uint64_t EndOfStep(size_t step) {
 }
 
 }  // namespace
-
-std::string FormatCount(uint64_t count) {
-  std::string text = std::to_string(count);
-  for (size_t at = text.size(); at > 3; at -= 3) {
-    text.insert(at - 3, ",");
-  }
-  return text;
-}
 
 std::string FormatNs(uint64_t ns, const Terminal& terminal) {
   struct Unit {

@@ -22,7 +22,4 @@ namespace weir::bench {
 // "950 ns", "12.3 µs", "1.05 ms", "2.50 s": three digits.
 [[nodiscard]] std::string FormatNs(uint64_t ns, const app::Terminal& terminal);
 
-// "1,234,567".
-[[nodiscard]] std::string FormatCount(uint64_t count);
-
 }  // namespace weir::bench

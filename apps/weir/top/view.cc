@@ -4,18 +4,17 @@
 #include <cmath>
 #include <vector>
 
-#include "apps/weir/bench/report.h"
 #include "apps/weir/text.h"
 
 namespace weir::top {
 
 namespace {
 
+using app::FormatCount;
 using app::FormatPercent;
 using app::Ink;
 using app::PadLeft;
 using app::PadRight;
-using bench::FormatCount;
 
 constexpr size_t kNumberColumns = 13;
 constexpr size_t kNumbers = 4;
