@@ -30,7 +30,8 @@ void AddIssue(const RuleIssue& issue, base::JsonText& json) {
   json.End('}');
 }
 
-void AddSwitches(const std::vector<RuleSwitches::One>& switches, Timestamp now, base::JsonText& json) {
+void AddSwitches(const std::vector<RuleSwitches::One>& switches, Timestamp now,
+                 base::JsonText& json) {
   json.Name("switches").Begin('[');
   for (const RuleSwitches::One& one : switches) {
     json.Begin('{');
