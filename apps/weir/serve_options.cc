@@ -24,6 +24,10 @@ class Toml {
       Line(name, "[" + all + "]");
     }
   }
+  // None at all is told, since these have defaults.
+  void Addresses(std::string_view name, const std::vector<std::string>& values) {
+    List(name, values.empty() ? std::vector<std::string>{"off"} : values);
+  }
   void Number(std::string_view name, uint64_t value) { Line(name, std::to_string(value)); }
   void Flag(std::string_view name, bool value) { Line(name, value ? "true" : "false"); }
 
@@ -58,11 +62,11 @@ std::string ToToml(const ServeOptions& options) {
   toml.Text("state-dir", config.state_dir);
   toml.List("descriptors", config.descriptors);
   toml.Section("Where");
-  toml.List("http", config.http);
-  toml.List("resp", config.resp);
+  toml.Addresses("http", config.http);
+  toml.Addresses("resp", config.resp);
   toml.List("grpc", config.grpc);
   toml.Flag("grpc-on-http", config.grpc_on_http);
-  toml.List("admin", config.admin);
+  toml.Addresses("admin", config.admin);
   toml.List("trusted-proxy", config.trusted_proxies);
   toml.Text("client-from", config.client_from);
   toml.Flag("proxy-protocol", config.proxy_protocol);

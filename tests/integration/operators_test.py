@@ -233,7 +233,8 @@ class PrintConfig(unittest.TestCase):
         offered = subprocess.run([harness.WEIR, "serve", "--help"], capture_output=True,
                                  text=True, timeout=60).stdout
         known = set(re.findall(r"^ +--([a-z0-9-]+)", offered, re.M))
-        self.assertEqual(known - {"help", "config", "print-config"}, set(options),
+        not_of_a_file = {"help", "config", "print-config", "envoy-compat"}
+        self.assertEqual(known - not_of_a_file, set(options),
                          "an option that --print-config forgets, or this test")
 
     def test_a_wrong_file_is_refused_and_says_why(self):
@@ -253,6 +254,11 @@ class PrintConfig(unittest.TestCase):
         missing = subprocess.run([harness.WEIR, "serve", "--config", "/nonexistent.toml"],
                                  capture_output=True, text=True, timeout=60)
         self.assertNotEqual(missing.returncode, 0)
+
+    def test_what_stands_in_for_envoy_comes_back(self):
+        text = self.printed("--envoy-compat")
+        self.assertIn('http = ["off"]\n', text)
+        self.assertEqual(self.fed_back(text), text)
 
     def test_a_section_for_the_command(self):
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
