@@ -1,5 +1,7 @@
 // Rules against time: a usual file, matched and decided, and sets of 10,000 rules made to be hard.
 // There is no peer that reads our rules, so the times promised stand in for one.
+#include <time.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -127,6 +129,14 @@ double AllocationsPerCheck(RuleLimiter& limiter, const Requests& requests) {
   return double(allocations.load() - before) / kChecks;
 }
 
+// Of this thread: what waiting for a processor takes says nothing about rules, and would be all of
+// a p99 on a machine that others use as well.
+int64_t ThreadNs() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
 // The p99 of the run that was disturbed least. Every run has all requests several times over, in
 // turn, so that each finds in the caches what the others have left there.
 double P99Us(const Corpus& corpus, int runs) {
@@ -145,12 +155,12 @@ double P99Us(const Corpus& corpus, int runs) {
   for (int run = 0; run < runs + 1; ++run) {
     times.clear();
     for (size_t i = 0; i < kTimes * requests.size(); ++i) {
-      const int64_t begin = SteadyNs();
+      const int64_t begin = ThreadNs();
       {
         const RuleLimiter::Pin pin = limiter->pin();
         limiter->Check(pin, {.attributes = requests[i % requests.size()]}, *reply);
       }
-      times.push_back(double(SteadyNs() - begin) / 1000);
+      times.push_back(double(ThreadNs() - begin) / 1000);
       if (reply->outcome == Outcome::kRefused) {
         Fail(std::string(corpus.name) + ": a request was refused");
       }

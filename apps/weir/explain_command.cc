@@ -1,5 +1,5 @@
-// weir explain: what rules would make of a request, and why. Offline: on a store of its own, where
-// nobody has used anything up.
+// weir explain: what rules would make of a request, and why. Offline on a store of its own, where
+// nobody has used anything up; or by a server, as it stands.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -7,8 +7,10 @@
 
 #include "weir/rules.h"
 
+#include "apps/weir/admin_client.h"
 #include "apps/weir/commands.h"
 #include "apps/weir/print.h"
+#include "base/json_text.h"
 
 namespace weir::app {
 namespace {
@@ -16,6 +18,8 @@ namespace {
 struct ExplainFlags {
   std::vector<std::string> rules;
   std::vector<std::string> attributes;
+  std::string server;
+  std::string token_file;
   uint64_t cost = 1;
   bool json = false;
 };
@@ -23,6 +27,27 @@ struct ExplainFlags {
 int Say(const std::string& problem) {
   std::fprintf(stderr, "weir explain: %s\n", problem.c_str());
   return kUsage;
+}
+
+// The same text as offline: the server has written it.
+int Ask(const ExplainFlags& flags, const std::vector<Attribute>& attributes) {
+  const auto client = AdminClient::Open(flags.server, flags.token_file);
+  if (!client) {
+    return Say(client.error().message);
+  }
+  base::JsonText question;
+  question.Begin('{').Name("cost").Number(flags.cost).Name("attributes").Begin('{');
+  for (const Attribute& attribute : attributes) {
+    question.Name(attribute.name).Text(attribute.value);
+  }
+  question.End('}').End('}');
+  const auto answer =
+      client->Post("/v1/explain", flags.json ? "application/json" : "text/plain", question.text());
+  if (!answer) {
+    Say(answer.error().message);
+    return kFailure;
+  }
+  return Print(flags.json ? *answer + "\n" : *answer);
 }
 
 int Explain(const ExplainFlags& flags) {
@@ -34,6 +59,13 @@ int Explain(const ExplainFlags& flags) {
     }
     const std::string_view whole = text;
     attributes.push_back({whole.substr(0, equals), whole.substr(equals + 1)});
+  }
+  if (flags.rules.empty() == flags.server.empty()) {
+    return Say("found " + std::string(flags.rules.empty() ? "neither" : "both") +
+               " --rules and --server; expected one of them");
+  }
+  if (!flags.server.empty()) {
+    return Ask(flags, attributes);
   }
   const RuleParse parse = RuleSet::Load(flags.rules);
   if (parse.rules == nullptr) {
@@ -61,8 +93,12 @@ void RegisterExplain(CLI::App& app, int& status) {
   CLI::App* const command =
       app.add_subcommand("explain", "Say what rules make of a request, and why");
   command->add_option("-r,--rules", flags->rules, "Rule files; several make one set")
-      ->required()
       ->allow_extra_args(false)
+      ->type_name("FILE");
+  command->add_option("--server", flags->server, "Ask a server instead, at its admin address")
+      ->type_name("http://HOST:PORT");
+  command->add_option("--token-file", flags->token_file, "Its first line is the admin token")
+      ->envname("WEIR_ADMIN_TOKEN_FILE")
       ->type_name("FILE");
   command->add_option("attributes", flags->attributes, "What is known of the request")
       ->type_name("NAME=VALUE...");
@@ -73,7 +109,8 @@ void RegisterExplain(CLI::App& app, int& status) {
       "left, and by how much the count may be off. Nothing is consumed.\n"
       "\nExamples:\n"
       "  weir explain -r rules.yaml ip=203.0.113.7 method=POST path=/login\n"
-      "  weir explain -r rules.yaml user=alice tier=pro header:x-client=app/2 --json");
+      "  weir explain -r rules.yaml user=alice tier=pro header:x-client=app/2 --json\n"
+      "  weir explain --server http://127.0.0.1:8081 ip=203.0.113.7 path=/   with what is left");
   command->callback([flags, &status] { status = Explain(*flags); });
 }
 

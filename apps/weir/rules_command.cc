@@ -7,6 +7,7 @@
 
 #include "weir/rule_set.h"
 
+#include "apps/weir/admin_client.h"
 #include "apps/weir/commands.h"
 #include "apps/weir/print.h"
 #include "apps/weir/terminal.h"
@@ -18,6 +19,8 @@ namespace {
 struct CheckFlags {
   std::vector<std::string> files;
   std::vector<std::string> against;
+  std::string server;
+  std::string token_file;
   bool json = false;
 };
 
@@ -68,16 +71,45 @@ std::string AsText(const RuleSet& rules) {
   return text + "ok: " + std::to_string(rules.rules().size()) + " rules\n";
 }
 
+// The rules that run now: of files, or those that a server decides by.
+Result<std::shared_ptr<const RuleSet>> Running(const CheckFlags& flags) {
+  RuleParse parse;
+  if (flags.server.empty()) {
+    parse = RuleSet::Load(flags.against);
+  } else {
+    const auto client = AdminClient::Open(flags.server, flags.token_file);
+    if (!client) {
+      return client.error();
+    }
+    const auto text = client->Get("/v1/rules/text");
+    if (!text) {
+      return text.error();
+    }
+    parse = RuleSet::Parse(*text, client->address());
+  }
+  if (parse.rules == nullptr) {
+    return Error::Invalid("--against: " + ToString(parse.issues.front()));
+  }
+  return parse.rules;
+}
+
 int Check(const CheckFlags& flags) {
   RuleParse parse = RuleSet::Load(flags.files);
-  if (parse.rules != nullptr && !flags.against.empty()) {
-    const RuleParse running = RuleSet::Load(flags.against);
-    if (running.rules == nullptr) {
-      std::fprintf(stderr, "weir rules check: --against: %s\n",
-                   ToString(running.issues.front()).c_str());
-      return kUsage;
+  const WallTime now = SystemClock().WallNow();
+  for (size_t i = 0; parse.rules != nullptr && i < parse.rules->rules().size(); ++i) {
+    const RuleView& view = parse.rules->rules()[i];
+    if (view.expires <= now) {
+      parse.issues.push_back({IssueLevel::kWarning, view.file, view.line, 1, view.name,
+                              "it can never match: it has expired"});
     }
-    const auto more = LintAgainst(*running.rules, *parse.rules);
+  }
+  if (parse.rules != nullptr && !(flags.against.empty() && flags.server.empty())) {
+    const auto running = Running(flags);
+    if (!running) {
+      std::fprintf(stderr, "weir rules check: %s\n", running.error().message.c_str());
+      return running.error().code == ErrorCode::kInvalidArgument ? kUsage : kFailure;
+    }
+    const auto more = LintAgainst(**running, *parse.rules);
     parse.issues.insert(parse.issues.end(), more.begin(), more.end());
   }
   const int status = parse.rules != nullptr ? kSuccess : kFailure;
@@ -144,6 +176,7 @@ void RegisterRules(CLI::App& app, int& status) {
       "\nExamples:\n"
       "  weir rules check rules.yaml                       every mistake, with line and column\n"
       "  weir rules check new.yaml --against live.yaml     also: limits that shrink over tenfold\n"
+      "  weir rules check new.yaml --server http://127.0.0.1:8081    the same, against a server\n"
       "  weir rules diff live.yaml new.yaml                what changes, and for whom\n"
       "  weir rules schema > rules.schema.json             for editors that complete and check");
 
@@ -156,6 +189,12 @@ void RegisterRules(CLI::App& app, int& status) {
   check_command
       ->add_option("--against", check->against, "The files that run now, to be compared with")
       ->allow_extra_args(false)
+      ->type_name("FILE");
+  check_command->add_option("--server", check->server, "Compare with what this server decides by")
+      ->excludes("--against")
+      ->type_name("http://HOST:PORT");
+  check_command->add_option("--token-file", check->token_file, "Its first line is the admin token")
+      ->envname("WEIR_ADMIN_TOKEN_FILE")
       ->type_name("FILE");
   check_command->add_flag("--json", check->json, "One JSON object instead of text");
   check_command->footer(

@@ -63,6 +63,18 @@ TEST(RulesCommand, RefusesAFileWithEveryMistakeInIt) {
   EXPECT_EQ(read["issues"][1]["column"], 5);
 }
 
+TEST(RulesCommand, TellsOfWhatHasExpired) {
+  const Answer answer = Call({"rules", "check",
+                              File("old.yaml",
+                                   "rules: [{name: a, per: ip, limit: 1/s, expires: 2020-01-31}, "
+                                   "{name: b, per: user, limit: 1/s, expires: 2120-01-31}]")});
+  EXPECT_EQ(answer.status, kSuccess);
+  EXPECT_NE(answer.err.find("warning: rule \"a\": it can never match: it has expired"),
+            std::string::npos)
+      << answer.err;
+  EXPECT_EQ(answer.err.find("\"b\""), std::string::npos) << answer.err;
+}
+
 TEST(RulesCommand, ComparesWithWhatRuns) {
   const std::string live = File("live.yaml", "rules: [{name: a, per: ip, limit: 1000/min}]");
   const std::string next = File("next.yaml",

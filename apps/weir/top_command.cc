@@ -7,7 +7,6 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,10 +14,10 @@
 
 #include "weir/time.h"
 
+#include "apps/weir/admin_client.h"
 #include "apps/weir/commands.h"
 #include "apps/weir/target.h"
 #include "apps/weir/terminal.h"
-#include "apps/weir/top/admin_client.h"
 #include "apps/weir/top/snapshot.h"
 #include "apps/weir/top/view.h"
 #include "codec/http/syntax.h"
@@ -45,15 +44,6 @@ int Fail(const Error& error) {
   return error.code == ErrorCode::kInvalidArgument ? kUsage : kFailure;
 }
 
-Result<std::string> ReadToken(const std::string& path) {
-  std::string token;
-  std::ifstream file(path);
-  if (!path.empty() && (!std::getline(file, token) || token.empty())) {
-    return Error::Invalid("--token-file: no token in the first line of '" + path + "'");
-  }
-  return token;
-}
-
 // As a part of a query: all but letters, digits and what never means anything there.
 std::string Encoded(const std::string& text) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
@@ -72,7 +62,7 @@ std::string Encoded(const std::string& text) {
   return encoded;
 }
 
-Result<top::Snapshot> Look(const top::AdminClient& client, const TopFlags& flags) {
+Result<top::Snapshot> Look(const AdminClient& client, const TopFlags& flags) {
   const auto metrics = client.Get("/metrics");
   if (!metrics) {
     return metrics.error();
@@ -140,7 +130,7 @@ bool Wait(bool interactive) {
   return !top_ended;
 }
 
-top::ViewOptions Options(const TopFlags& flags, const top::AdminClient& client, bool interactive) {
+top::ViewOptions Options(const TopFlags& flags, const AdminClient& client, bool interactive) {
   top::ViewOptions options;
   options.terminal = DetectTerminal();
   if (flags.no_color) {
@@ -167,7 +157,7 @@ int Top(const TopFlags& flags) {
   if (!token) {
     return Fail(token.error());
   }
-  const top::AdminClient client(*target, *token);
+  const AdminClient client(*target, *token);
   auto now = Look(client, flags);
   if (!now) {
     return Fail(now.error());

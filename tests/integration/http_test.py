@@ -212,6 +212,9 @@ class Http(unittest.TestCase):
         self.assertIn("login", json.dumps(explained))
         for path in ("/v1/rules", "/v1/top"):
             self.validated(path, harness.get(self.weir.admin, path), "get")
+        text = harness.get(self.weir.admin, "/v1/rules/text")
+        self.assertEqual((text.status, text.text.strip()), (200, RULES.strip()))
+        self.assertEqual(harness.get(self.weir.http, "/v1/rules/text").status, 403)
 
     def test_wrong_paths_and_methods(self):
         self.assertEqual(harness.get(self.weir.http, "/nothing").status, 404)

@@ -1,4 +1,4 @@
-#include "apps/weir/top/admin_client.h"
+#include "apps/weir/admin_client.h"
 
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -6,12 +6,13 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 #include "apps/weir/http_response.h"
 #include "base/byte_buffer.h"
 
-namespace weir::top {
+namespace weir::app {
 
 namespace {
 
@@ -38,23 +39,60 @@ class Socket {
   int fd_;
 };
 
-Result<std::string> Body(const app::HttpResponse& response) {
+Result<std::string> Body(const HttpResponse& response) {
   if (response.status == 200) {
     return std::string(response.body);
   }
-  std::string message = "status " + std::to_string(response.status);
+  std::string message = "the server answers with status " + std::to_string(response.status);
   if (response.status == 401 || response.status == 403) {
     message += ": the admin address wants its token (--token-file)";
   } else if (response.status == 404) {
     message += ": not the admin address of weir? (weir serve --admin)";
+  } else if (!response.body.empty()) {
+    message += ": " + std::string(response.body);
   }
   return Unavailable(message);
 }
 
 }  // namespace
 
+Result<std::string> ReadToken(const std::string& path) {
+  std::string token;
+  std::ifstream file(path);
+  if (!path.empty() && (!std::getline(file, token) || token.empty())) {
+    return Error::Invalid("--token-file: no token in the first line of '" + path + "'");
+  }
+  return token;
+}
+
+Result<AdminClient> AdminClient::Open(const std::string& server, const std::string& token_file) {
+  auto target = Target::Parse(server);
+  if (!target || target->protocol != Protocol::kHttp || target->path != "/") {
+    return Error::Invalid("--server: found '" + server +
+                          "'; expected the admin address of a server, as in "
+                          "http://127.0.0.1:8081");
+  }
+  auto token = ReadToken(token_file);
+  if (!token) {
+    return token.error();
+  }
+  return AdminClient(*std::move(target), *std::move(token));
+}
+
 Result<std::string> AdminClient::Get(const std::string& path) const {
-  auto address = app::Address::Resolve(target_);
+  return Ask("GET " + path + " HTTP/1.1\r\n", "");
+}
+
+Result<std::string> AdminClient::Post(const std::string& path, std::string_view accept,
+                                      std::string_view json) const {
+  return Ask("POST " + path + " HTTP/1.1\r\nAccept: " + std::string(accept) +
+                 "\r\nContent-Type: application/json\r\nContent-Length: " +
+                 std::to_string(json.size()) + "\r\n",
+             json);
+}
+
+Result<std::string> AdminClient::Ask(std::string request, std::string_view body) const {
+  auto address = Address::Resolve(target_);
   if (!address) {
     return address.error();
   }
@@ -69,18 +107,18 @@ Result<std::string> AdminClient::Get(const std::string& path) const {
       connect(socket.fd(), address->get(), address->bytes) != 0) {
     return failed("connect to");
   }
-  std::string request =
-      "GET " + path + " HTTP/1.1\r\nHost: " + target_.authority + "\r\nConnection: close\r\n";
+  request += "Host: " + target_.authority + "\r\nConnection: close\r\n";
   if (!token_.empty()) {
     request += "Authorization: Bearer " + token_ + "\r\n";
   }
   request += "\r\n";
+  request += body;
   if (send(socket.fd(), request.data(), request.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(request.size())) {
     return failed("ask");
   }
   base::ByteBuffer input;
-  app::HttpResponseReader reader;
+  HttpResponseReader reader;
   while (true) {
     const ssize_t got = recv(socket.fd(), input.Reserve(kReadBytes), kReadBytes, 0);
     if (got < 0) {
@@ -91,14 +129,14 @@ Result<std::string> AdminClient::Get(const std::string& path) const {
     }
     input.Commit(static_cast<size_t>(got));
     switch (reader.Read(input.view())) {
-      case app::ResponseState::kMore:
+      case ResponseState::kMore:
         break;
-      case app::ResponseState::kResponse:
+      case ResponseState::kResponse:
         return Body(reader.response());
-      case app::ResponseState::kError:
+      case ResponseState::kError:
         return Unavailable(target_.authority + ": " + reader.error());
     }
   }
 }
 
-}  // namespace weir::top
+}  // namespace weir::app
