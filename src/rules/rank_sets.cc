@@ -14,7 +14,7 @@ RankSets::Id RankSets::AddBits(const std::vector<uint32_t>& ranks) {
   return static_cast<Id>(sets_.size() - 1);
 }
 
-RankSets::Id RankSets::Add(std::vector<uint32_t> ranks) {
+RankSets::Id RankSets::AddBeside(std::vector<uint32_t> ranks, Id others) {
   if (ranks.empty()) {
     return kEmpty;
   }
@@ -22,7 +22,9 @@ RankSets::Id RankSets::Add(std::vector<uint32_t> ranks) {
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
   // A list of this length takes as much room as the bits, and longer to go through.
   if (ranks.size() >= words_ / 2) {
-    return AddBits(ranks);
+    const Id id = AddBits(ranks);
+    Include(others, bits_.data() + sets_[id].begin);
+    return id;
   }
   sets_.push_back({lists_.size(), static_cast<uint32_t>(ranks.size())});
   lists_.insert(lists_.end(), ranks.begin(), ranks.end());

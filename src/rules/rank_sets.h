@@ -24,8 +24,10 @@ class RankSets {
   [[nodiscard]] size_t words() const noexcept { return words_; }
 
   // REQUIRES: every rank is below the number given at first. Of equal ranks one counts.
-  Id Add(std::vector<uint32_t> ranks);
   Id AddBits(const std::vector<uint32_t>& ranks);
+  // A set that is only ever added to `others`, which is one of bits: if it is large it is kept
+  // together with them, so that a pass reads one set and not two.
+  Id AddBeside(std::vector<uint32_t> ranks, Id others);
 
   // The words of a set, or null if it is a list. REQUIRES: id is not kEmpty.
   [[nodiscard]] const uint64_t* Bits(Id id) const noexcept {

@@ -70,8 +70,8 @@ class RuleFilter::Narrowing {
 
   // False: nobody is left.
   bool Apply(RankBits& left) const noexcept {
-    const uint64_t* const kept = gathered_ ? kept_.data() : careless_;
-    const uint64_t* const first = first_ == RankSets::kEmpty ? kept : sets_.Bits(first_);
+    const uint64_t* const first = first_ == RankSets::kEmpty ? careless_ : sets_.Bits(first_);
+    const uint64_t* const kept = gathered_ ? kept_.data() : first;
     uint64_t any = 0;
     for (size_t i = 0; i < sets_.words(); ++i) {
       left[i] &= kept[i] | first[i];
@@ -83,7 +83,7 @@ class RuleFilter::Narrowing {
  private:
   const RankSets& sets_;
   const uint64_t* careless_;
-  Id first_ = RankSets::kEmpty;  // large, and not gathered
+  Id first_ = RankSets::kEmpty;  // large, so with the careless in it, and not gathered
   bool gathered_ = false;
   RankBits kept_;  // written when it is needed
 };
@@ -211,6 +211,8 @@ RuleFilter::Dimension RuleFilter::MakeDimension(uint16_t attribute, Kind kind, D
   const uint64_t what = uint64_t{attribute} << 2 | static_cast<uint64_t>(kind);
   made.salt = base::SaltFor(kTextSpace | what);
   made.range_salt = base::SaltFor(kRangeSpace | what);
+  made.careless = sets_.AddBits(Without(all, std::move(draft.caring)));
+  const auto add = [&](Ranks ranks) { return sets_.AddBeside(std::move(ranks), made.careless); };
   // A text of no bytes is contained in all, and begins all.
   const auto take_empty = [&draft](std::map<std::string, Ranks>& texts) {
     if (const auto found = texts.find(""); found != texts.end()) {
@@ -222,23 +224,23 @@ RuleFilter::Dimension RuleFilter::MakeDimension(uint16_t attribute, Kind kind, D
   take_empty(draft.ends);
   take_empty(draft.parts);
   for (auto& [text, ranks] : draft.parts) {
-    const Id id = sets_.Add(ranks);
+    const Id id = add(ranks);
     if (!made.parts.Add(text, id)) {  // left to be tried one by one
       draft.present.insert(draft.present.end(), ranks.begin(), ranks.end());
     }
   }
   made.parts.Finish();
   for (auto& [text, ranks] : draft.beginnings) {
-    made.beginnings.Add(text, sets_.Add(std::move(ranks)));
+    made.beginnings.Add(text, add(std::move(ranks)));
   }
   made.beginnings.Finish();
   for (auto& [text, ranks] : draft.ends) {
-    made.ends.Add(text, sets_.Add(std::move(ranks)));
+    made.ends.Add(text, add(std::move(ranks)));
   }
   made.ends.Finish();
   made.has_exact = !draft.exact.empty();
   for (auto& [text, ranks] : draft.exact) {
-    Put(HashOf(text, made.salt), std::move(ranks));
+    Put(HashOf(text, made.salt), add(std::move(ranks)));
   }
   for (auto& [place, ranks] : draft.ranges) {
     const auto& [range, bytes] = place;
@@ -247,14 +249,13 @@ RuleFilter::Dimension RuleFilter::MakeDimension(uint16_t attribute, Kind kind, D
     if (made.ranges.empty() || made.ranges.back() != range) {
       made.ranges.push_back(range);
     }
-    Put(HashOf(address, range, made.range_salt), std::move(ranks));
+    Put(HashOf(address, range, made.range_salt), add(std::move(ranks)));
   }
   for (auto& [regex, ranks] : draft.regexes) {
-    made.regexes.emplace_back(regex, sets_.Add(std::move(ranks)));
+    made.regexes.emplace_back(regex, add(std::move(ranks)));
   }
-  made.present = sets_.Add(std::move(draft.present));
-  made.absent = sets_.Add(std::move(draft.absent));
-  made.careless = sets_.AddBits(Without(all, std::move(draft.caring)));
+  made.present = add(std::move(draft.present));
+  made.absent = add(std::move(draft.absent));
   return made;
 }
 
@@ -323,9 +324,10 @@ void RuleFilter::CompilePaths(const std::vector<Entry>& entries, const Ranks& al
   }
   for (size_t i = 0; i < texts.size(); ++i) {
     const uint64_t salt = base::SaltFor(kSegmentSpace | i);
-    places_.push_back({salt, sets_.AddBits(Without(all, std::move(caring[i])))});
+    const Id careless = sets_.AddBits(Without(all, std::move(caring[i])));
+    places_.push_back({salt, careless});
     for (auto& [text, ranks] : texts[i]) {
-      Put(HashOf(text, salt), std::move(ranks));
+      Put(HashOf(text, salt), sets_.AddBeside(std::move(ranks), careless));
     }
   }
 }
@@ -350,10 +352,10 @@ void RuleFilter::CompileKeys(const std::vector<Entry>& entries, const Ranks& all
       }
     }
   }
-  for (auto& [any, ranks] : needs) {
-    keys_.push_back({any, sets_.Add(std::move(ranks))});
-  }
   keyless_ = sets_.AddBits(Without(all, std::move(needy)));
+  for (auto& [any, ranks] : needs) {
+    keys_.push_back({any, sets_.AddBeside(std::move(ranks), keyless_)});
+  }
 }
 
 void RuleFilter::FinishTable() {

@@ -110,9 +110,7 @@ class RuleFilter {
   void CompilePaths(const std::vector<Entry>& entries, const Ranks& all);
   void CompileKeys(const std::vector<Entry>& entries, const Ranks& all);
   Dimension MakeDimension(uint16_t attribute, Kind kind, Draft& draft, const Ranks& all);
-  void Put(uint64_t hash, Ranks ranks) {
-    building_.emplace_back(hash, sets_.Add(std::move(ranks)));
-  }
+  void Put(uint64_t hash, Id set) { building_.emplace_back(hash, set); }
   void FinishTable();
 
   [[nodiscard]] Id Look(uint64_t hash) const noexcept;
