@@ -131,7 +131,6 @@ void ReadListeners(Reader& reader, EnvoySettings& settings) {
   reader.Text("GRPC_SERVER_TLS_CERT", settings.grpc_tls_cert);
   reader.Text("GRPC_SERVER_TLS_KEY", settings.grpc_tls_key);
   reader.Text("GRPC_CLIENT_TLS_CACERT", settings.grpc_client_ca);
-  reader.Text("GRPC_CLIENT_TLS_SAN", settings.grpc_client_san);
   if (settings.grpc_tls && (settings.grpc_tls_cert.empty() || settings.grpc_tls_key.empty())) {
     reader.Fail("GRPC_SERVER_USE_TLS: needs GRPC_SERVER_TLS_CERT and GRPC_SERVER_TLS_KEY");
   }
@@ -199,8 +198,10 @@ void ReadTable(Reader& reader, const Environment& environment, EnvoySettings& se
         redis += (redis.empty() ? "" : ", ") + name;
         break;
       case Treatment::kRefused:
-        reader.Fail(name + ": found " + base::Quoted(*text) + "; expected " +
-                    std::string(variable.default_value) + ": " + std::string(variable.remark));
+        reader.Fail(
+            name + ": found " + base::Quoted(*text) + "; expected " +
+            std::string(variable.default_value.empty() ? "nothing" : variable.default_value) +
+            ": " + std::string(variable.remark));
         break;
     }
   }
