@@ -1,15 +1,18 @@
 // weir serve: flags, environment and file to a configuration; then the server, until a signal.
+#include <chrono>
 #include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "apps/weir/commands.h"
 #include "apps/weir/serve_options.h"
+#include "envoy/environment.h"
 #include "server/config.h"
 #include "server/run.h"
 
@@ -274,10 +277,66 @@ void ReadConfig(CLI::App& command, const std::string& path) {
   }
 }
 
+// What envoyproxy/ratelimit's environment says. weir's own addresses are off then, unless given.
+void StandInForEnvoy(const CLI::App& command, ServerConfig& config) {
+  auto settings = envoy::ReadEnvironment(envoy::ProcessEnvironment());
+  if (!settings) {
+    throw CLI::ValidationError("--envoy-compat", settings.error().message);
+  }
+  const auto is_given = [&command](const char* option) {
+    return command.get_option(option)->count() != 0;
+  };
+  for (const auto& [option, addresses] :
+       {std::pair("--http", &config.http), std::pair("--resp", &config.resp),
+        std::pair("--admin", &config.admin)}) {
+    if (!is_given(option)) {
+      addresses->clear();
+    }
+  }
+  if (!is_given("--grpc")) {
+    const std::string address =
+        settings->grpc_uds.empty() ? settings->grpc_host + ":" + std::to_string(settings->grpc_port)
+                                   : "unix:" + settings->grpc_uds;
+    const std::string security = !settings->grpc_tls                ? ""
+                                 : settings->grpc_client_ca.empty() ? "tls:"
+                                                                    : "mtls:";
+    config.grpc = {security + address};
+    if (settings->grpc_tls) {
+      config.tls_cert.push_back("grpc=" + settings->grpc_tls_cert);
+      config.tls_key.push_back("grpc=" + settings->grpc_tls_key);
+      if (!settings->grpc_client_ca.empty()) {
+        config.tls_client_ca.push_back("grpc=" + settings->grpc_client_ca);
+      }
+    }
+  }
+  const auto whole_seconds = [](Duration duration) {
+    return static_cast<unsigned>(
+        std::chrono::duration_cast<std::chrono::seconds>(duration).count());
+  };
+  if (!is_given("--grpc-max-age-seconds")) {
+    config.grpc_max_age_s = whole_seconds(settings->grpc_max_connection_age);
+    config.grpc_max_age_grace_s = whole_seconds(settings->grpc_max_connection_age_grace);
+  }
+  if (!is_given("--log-level")) {
+    const char first = static_cast<char>(settings->log_level[0] | 0x20);
+    config.log_level = first == 't' || first == 'd' ? server::LogLevel::kDebug
+                       : first == 'i'               ? server::LogLevel::kInfo
+                       : first == 'w'               ? server::LogLevel::kWarning
+                                                    : server::LogLevel::kError;
+  }
+  if (!is_given("--log-format") && settings->log_format == "json") {
+    config.log_format = server::LogFormat::kJson;
+  }
+  config.envoy = *std::move(settings);
+}
+
 void Serve(CLI::App& command, ServeOptions& options, int& status) {
   ServerConfig& config = options.config;
   if (!options.config_file.empty()) {
     ReadConfig(command, options.config_file);
+  }
+  if (options.envoy_compat || envoy::IsForEnvoy(envoy::ProcessEnvironment())) {
+    StandInForEnvoy(command, config);
   }
   if (options.print_config) {
     std::cout << ToToml(options);
@@ -324,6 +383,12 @@ void RegisterServe(CLI::App& app, int& status) {
                    "replace every clock of the decisions")
       ->envname("WEIR_TEST_CLOCK")
       ->group("Tests");
+  command
+      ->add_flag("--envoy-compat", options->envoy_compat,
+                 "stand in for envoyproxy/ratelimit, as its environment says; any of its RUNTIME_ "
+                 "variables says so as well")
+      ->envname("WEIR_ENVOY_COMPAT")
+      ->configurable(false);
   command
       ->add_flag("--print-config", options->print_config,
                  "print what is in effect as a file for --config, and go")

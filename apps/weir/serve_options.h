@@ -15,6 +15,7 @@ struct ServeOptions {
   std::string fleet_secret_file;
   std::string config_file;
   bool print_config = false;
+  bool envoy_compat = false;
 };
 
 // As TOML. Read back it comes to the same options; a list that is empty is left out.

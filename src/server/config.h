@@ -4,12 +4,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "weir/result.h"
 
+#include "envoy/environment.h"
 #include "server/log.h"
 
 namespace weir::server {
@@ -43,6 +46,10 @@ struct ServerConfig {
   std::vector<std::string> tls_cert;
   std::vector<std::string> tls_key;
   std::vector<std::string> tls_client_ca;  // who mtls: lets in
+
+  // Stands in for envoyproxy/ratelimit, as its environment says.
+  std::optional<envoy::EnvoySettings> envoy;
+  std::shared_ptr<envoy::RlsService> rls;  // what it decides by; none: one for `descriptors`
 
   std::vector<std::string> rules;  // files
   std::string state_dir;           // for the last good rules; empty: not kept

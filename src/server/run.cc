@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -20,7 +21,9 @@
 #include "server/file_watch.h"
 #include "server/inherited_sockets.h"
 #include "server/log.h"
+#include "server/rls_fronts.h"
 #include "server/server.h"
+#include "server/test_clock.h"
 
 namespace weir::server {
 
@@ -69,14 +72,35 @@ void Greet(const Server& server, const RuleStatus& rules) {
 
 }  // namespace
 
-bool RunUntilSignal(const ServerConfig& config) {
+bool RunUntilSignal(const ServerConfig& given) {
+  ServerConfig config = given;
   ConfigureLog(config.log_level, config.log_format);
   AllowManyFiles();
   std::signal(SIGPIPE, SIG_IGN);
+  const auto fail = [](const Error& error) {
+    std::fprintf(stderr, "weir serve: %s\n", error.message.c_str());
+    return false;
+  };
+  std::unique_ptr<TestClock> rls_clock;
+  std::unique_ptr<RlsFronts> rls;
+  if (config.envoy.has_value()) {
+    if (!config.test_clock.empty()) {
+      auto clock = TestClock::Open(config.test_clock);
+      if (!clock) {
+        return fail(clock.error());
+      }
+      rls_clock = *std::move(clock);
+    }
+    auto fronts = RlsFronts::Start(*config.envoy, rls_clock.get(), config.memory_bytes);
+    if (!fronts) {
+      return fail(fronts.error());
+    }
+    rls = *std::move(fronts);
+    config.rls = rls->service();
+  }
   Result<std::unique_ptr<Server>> started = Server::Start(config);
   if (!started) {
-    std::fprintf(stderr, "weir serve: %s\n", started.error().message.c_str());
-    return false;
+    return fail(started.error());
   }
   Server& server = **started;
   boost::asio::io_context control(1);
@@ -91,6 +115,10 @@ bool RunUntilSignal(const ServerConfig& config) {
     }
   }
   FileWatch watch(control, watched, [&server] { server.Reload(); });
+  std::optional<FileWatch> rls_watch;
+  if (rls != nullptr) {
+    rls_watch.emplace(control, rls->watched(), [&rls] { rls->Reload(); });
+  }
   boost::asio::signal_set signals(control, SIGTERM, SIGINT, SIGHUP);
   std::function<void()> wait = [&] {
     signals.async_wait([&](const boost::system::error_code& error, int signal) {
@@ -100,11 +128,17 @@ bool RunUntilSignal(const ServerConfig& config) {
       if (signal == SIGHUP) {
         NotifySystemd("RELOADING=1");
         server.Reload();
+        if (rls != nullptr) {
+          rls->Reload();
+        }
         NotifySystemd("READY=1");
         wait();
         return;
       }
       watch.Close();
+      if (rls_watch.has_value()) {
+        rls_watch->Close();
+      }
       control.stop();
     });
   };
@@ -125,6 +159,9 @@ bool RunUntilSignal(const ServerConfig& config) {
   control.run();
   NotifySystemd("STOPPING=1");
   Log(LogLevel::kInfo, "going: no more connections, those there end after their next answer");
+  if (rls != nullptr) {
+    rls->Drain();
+  }
   server.Drain();
   return true;
 }

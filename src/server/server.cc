@@ -136,6 +136,10 @@ Result<void> Server::Prepare() {
 
 // What Envoy asks is decided by descriptors, in a store of its own.
 Result<void> Server::PrepareRls(const ServiceOptions& options) {
+  if (config_.rls != nullptr) {
+    rls_ = config_.rls;
+    return {};
+  }
   if (config_.grpc.empty() && !config_.grpc_on_http) {
     return {};
   }

@@ -93,7 +93,7 @@ class Server {
   FreshKeyWarnings fresh_keys_;
   std::unique_ptr<CheckService> service_;
   std::unique_ptr<RuleSwitches> switches_;
-  std::unique_ptr<envoy::RlsService> rls_;  // none: nobody asks over gRPC
+  std::shared_ptr<envoy::RlsService> rls_;  // none: nobody asks over gRPC
   RespOptions resp_options_;
   FrontOptions front_options_;
   std::vector<std::unique_ptr<Worker>> workers_;
