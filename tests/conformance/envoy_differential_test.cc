@@ -50,7 +50,8 @@ struct Value {
 // In flow style, so that nothing depends on how far something is indented.
 void Write(const Value& value, std::string& out) {
   if (value.kind == Value::Kind::kScalar) {
-    out += value.quoted ? "\"" + value.text + "\"" : value.text;
+    // Nothing at all would be null in a map, and in a list no item.
+    out += value.quoted ? "\"" + value.text + "\"" : value.text.empty() ? "~" : value.text;
     return;
   }
   const bool is_map = value.kind == Value::Kind::kMap;
