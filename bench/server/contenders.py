@@ -36,7 +36,7 @@ def free_port():
 
 
 def take_a_larger_share():
-    """A session of our own with a larger share of the processors, where we may (bench/README.md)."""
+    """A session of our own with a larger share of the processors, if we may (bench/README.md)."""
     if os.getsid(0) != os.getpid():
         if os.getpgrp() == os.getpid():
             return subprocess.run([sys.executable, *sys.argv], start_new_session=True).returncode
