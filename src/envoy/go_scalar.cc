@@ -277,4 +277,9 @@ std::string GoText(const GoValue& value) {
   return std::visit(Printer{}, value.value);
 }
 
+// Not defaulted: that would look into the type before it is complete.
+bool GoValue::operator==(const GoValue& other) const {
+  return value == other.value;
+}
+
 }  // namespace weir::envoy

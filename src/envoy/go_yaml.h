@@ -55,7 +55,8 @@ class GoDocument {
 // Anything that can be in a file, without regard to what is expected there.
 struct GoValue {
   using List = std::vector<GoValue>;
-  using Map = std::vector<std::pair<GoValue, GoValue>>;  // a key once
+  struct Entry;
+  using Map = std::vector<Entry>;  // a key once
 
   std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, List, Map> value;
 
@@ -66,7 +67,15 @@ struct GoValue {
   [[nodiscard]] const Map* map() const noexcept { return std::get_if<Map>(&value); }
   [[nodiscard]] const List* list() const noexcept { return std::get_if<List>(&value); }
 
-  friend bool operator==(const GoValue& a, const GoValue& b) = default;
+  bool operator==(const GoValue& other) const;
+};
+
+// A type of its own: std::pair asks what its parts can do before they are complete.
+struct GoValue::Entry {
+  GoValue first;
+  GoValue second;
+
+  bool operator==(const Entry& other) const = default;
 };
 
 // As Go's %v prints it, for error texts.

@@ -7,6 +7,15 @@
 
 namespace weir::envoy {
 
+MetadataValue MetadataValue::Struct() {
+  return {Fields{}};
+}
+
+// Not defaulted: that would look into the type before it is complete.
+bool MetadataValue::operator==(const MetadataValue& other) const {
+  return value == other.value;
+}
+
 const MetadataValue* MetadataValue::Find(std::string_view name) const noexcept {
   for (const auto& [key, field] : fields()) {
     if (key == name) {

@@ -13,12 +13,13 @@ namespace weir::envoy {
 
 struct MetadataValue {
   using List = std::vector<MetadataValue>;
-  using Fields = std::vector<std::pair<std::string, MetadataValue>>;  // in order, names once
+  struct Field;
+  using Fields = std::vector<Field>;  // in order, names once
 
   // null_value, bool_value, number_value, string_value, list_value, struct_value.
   std::variant<std::monostate, bool, double, std::string, List, Fields> value;
 
-  [[nodiscard]] static MetadataValue Struct() { return {Fields{}}; }
+  [[nodiscard]] static MetadataValue Struct();
 
   [[nodiscard]] bool IsStruct() const noexcept { return std::holds_alternative<Fields>(value); }
   [[nodiscard]] const Fields& fields() const { return std::get<Fields>(value); }
@@ -29,7 +30,15 @@ struct MetadataValue {
   // Of a struct; made if there is no such field.
   MetadataValue& operator[](std::string_view name);
 
-  friend bool operator==(const MetadataValue& a, const MetadataValue& b) = default;
+  bool operator==(const MetadataValue& other) const;
+};
+
+// A type of its own: std::pair asks what its parts can do before they are complete.
+struct MetadataValue::Field {
+  std::string first;  // its name
+  MetadataValue second;
+
+  bool operator==(const Field& other) const = default;
 };
 
 // Adds the fields of `from` that `into` lacks, in structs of structs alike; what is there stays.

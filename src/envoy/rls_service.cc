@@ -94,12 +94,13 @@ Result<void> RlsService::Load(std::span<const ConfigFile> files) {
   Result<void> bound;
   Limiters limiters;
   std::vector<LimitVariant*> changes;
+  const Limiters before = state.limiters;  // a lambda is not told that the mutex is held
   (*config)->ForEachRule([&](LimitRule& rule) {
     rule.stats = &state.stats.PathOf(rule.full_key);
     const auto bind = [&](LimitVariant& variant, std::string_view kind) {
       const std::string place = rule.place + "\n\n" + std::string(kind) + variant.of;
       if (bound) {
-        bound = Bind(variant, place, state.limiters, state.own_store, limiters, changes);
+        bound = Bind(variant, place, before, state.own_store, limiters, changes);
       }
     };
     bind(rule.all, "");

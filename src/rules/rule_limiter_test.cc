@@ -104,8 +104,9 @@ rules:
 )",
                {.top_keys = 10});
   const std::string secret = "sk_live_4eC39HqLyjWDarjtT1zdp7dc";
+  const std::string cookie = "session=" + secret;
   const std::vector<Attribute> request = {
-      {"api_key", secret}, {"header:cookie", "session=" + secret}, {"ip", "192.0.2.1"}};
+      {"api_key", secret}, {"header:cookie", cookie}, {"ip", "192.0.2.1"}};
   for (int i = 0; i < 2000; ++i) {
     at.Ask(request);
   }
@@ -113,7 +114,8 @@ rules:
   EXPECT_EQ(explained.rules[0].key.size(), 13U);
   EXPECT_EQ(explained.rules[0].key.front(), '#');
   EXPECT_EQ(explained.rules[2].key, "192.0.2.1");
-  const std::vector<Attribute> other = {{"api_key", "pk_" + secret}, {"ip", "192.0.2.1"}};
+  const std::string other_key = "pk_" + secret;
+  const std::vector<Attribute> other = {{"api_key", other_key}, {"ip", "192.0.2.1"}};
   for (const Explanation& one : {explained, at.limiter->Explain(other)}) {
     EXPECT_EQ(ToText(one).find(secret), std::string::npos) << ToText(one);
     EXPECT_EQ(ToJson(one).find(secret), std::string::npos);

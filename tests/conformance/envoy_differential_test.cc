@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <random>
-#include <regex>
 #include <set>
 #include <string>
 #include <utility>
@@ -75,14 +74,16 @@ void Write(const Value& value, std::string& out) {
 
 enum class Type : uint8_t { kNull, kBool, kInt, kFloat, kText, kList, kMap };
 
+bool AreDigits(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
 Type TypeOf(const Value& value) {
   if (value.kind != Value::Kind::kScalar) {
     return value.kind == Value::Kind::kList ? Type::kList : Type::kMap;
   }
   static const std::set<std::string> kNulls = {"", "~", "null"};
   static const std::set<std::string> kBools = {"true", "false", "yes", "no", "on", "off"};
-  static const std::regex kWhole("[-+]?(0|[1-9][0-9]*)");
-  static const std::regex kFraction("[-+]?[0-9]+\\.[0-9]+");
   if (value.quoted) {
     return Type::kText;
   }
@@ -92,10 +93,15 @@ Type TypeOf(const Value& value) {
   if (kBools.contains(value.text)) {
     return Type::kBool;
   }
-  if (std::regex_match(value.text, kWhole)) {
-    return Type::kInt;
+  const bool is_signed = value.text.starts_with('-') || value.text.starts_with('+');
+  const std::string digits = value.text.substr(is_signed ? 1 : 0);
+  const size_t point = digits.find('.');
+  if (point == std::string::npos) {
+    const bool whole = AreDigits(digits) && (digits == "0" || digits[0] != '0');
+    return whole ? Type::kInt : Type::kText;
   }
-  return std::regex_match(value.text, kFraction) ? Type::kFloat : Type::kText;
+  const bool fraction = AreDigits(digits.substr(0, point)) && AreDigits(digits.substr(point + 1));
+  return fraction ? Type::kFloat : Type::kText;
 }
 
 class Model {

@@ -8,8 +8,8 @@
 
 #include "weir/quota.h"
 
-#include "codec/http/answer.h"
 #include "base/json_text.h"
+#include "codec/http/answer.h"
 
 namespace {
 

@@ -45,7 +45,9 @@ class Addresses(unittest.TestCase):
         weir = harness.Weir(self, "--connections-per-address", "3", rules=RULES)
         kept = [connect(weir.http, "127.0.0.9") for _ in range(3)]
         self.addCleanup(lambda: [one.close() for one in kept])
-        harness.wait_for("three", lambda: weir.metric("weir_connections_open") >= 3)
+        for one in kept:  # answered, so it counts
+            one.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            self.assertTrue(one.recv(4096).startswith(b"HTTP/1.1 200"))
         for port in (weir.http, weir.resp):  # one count for all fronts
             with connect(port, "127.0.0.9") as fourth:
                 self.assertEqual(received(fourth), b"")

@@ -4,8 +4,9 @@
 #include <string>
 #include <utility>
 
-#include "codec/grpc/message.h"
 #include <grpc/health/v1/health.pb.h>
+
+#include "codec/grpc/message.h"
 
 namespace weir::codec::grpc {
 

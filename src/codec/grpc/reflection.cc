@@ -6,10 +6,10 @@
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
-
-#include "codec/grpc/message.h"
 #include <grpc/reflection/v1/reflection.pb.h>
 #include <grpc/reflection/v1alpha/reflection.pb.h>
+
+#include "codec/grpc/message.h"
 
 namespace weir::codec::grpc {
 
