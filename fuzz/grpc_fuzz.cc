@@ -1,6 +1,6 @@
-// Any bytes as an HTTP/2 connection: no crash, bounded memory, the same answers whole and in
-// pieces. Behind the preface, so that not every input has to find it; the settings of the client
-// follow it.
+// Any bytes as an HTTP/2 connection, whole and in pieces: no crash, and bounded memory. The answers
+// may differ, as nghttp2 opens windows with what it has been given so far. Behind the preface, so
+// that not every input has to find it; the settings of the client follow it.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -18,17 +18,11 @@ using weir::fuzz::Require;
 
 constexpr std::string_view kPreface =
     std::string_view("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33);
+constexpr size_t kOutputBytesMax = size_t{1} << 20;
 constexpr weir::Timestamp kNow{std::chrono::seconds(1000)};
 
-struct Outcome {
-  std::string answer;
-  std::string fault;
-  bool going_on = true;
-  bool operator==(const Outcome&) const = default;
-};
-
 template <class NextSize>
-Outcome Run(std::string_view input, NextSize next_size) {
+void Run(std::string_view input, NextSize next_size) {
   SessionShared shared{.methods = {}, .calls = {}, .memory = MemoryPool(0), .limits = {}};
   AddHealth(shared.methods, [](std::string_view service) {
     return service.empty() ? Health::kServing : Health::kUnknownService;
@@ -37,23 +31,19 @@ Outcome Run(std::string_view input, NextSize next_size) {
   shared.limits.held_bytes_max = 4096;
   shared.limits.message_bytes_max = 1024;
   Session session(shared, kNow);
-  Outcome outcome;
-  outcome.going_on = session.Receive(kPreface, kNow);
-  for (size_t fed = 0; fed < input.size() && outcome.going_on;) {
+  bool going_on = session.Receive(kPreface, kNow);
+  for (size_t fed = 0; fed < input.size() && going_on;) {
     const size_t size = std::min<size_t>(next_size(), input.size() - fed);
-    outcome.going_on = session.Receive(input.substr(fed, size), kNow);
+    going_on = session.Receive(input.substr(fed, size), kNow);
     fed += size;
   }
-  // Only now, so that how it was cut cannot change the order of frames.
   weir::base::ByteBuffer output;
   for (int turns = 0; session.Send(output) && turns < 64; ++turns) {
   }
-  outcome.answer = output.view();
-  outcome.fault = session.fault();
+  Require(output.size() <= kOutputBytesMax + 64 * input.size());
   session.OnWake(kNow + std::chrono::seconds(11));
   session.Drain(kNow + std::chrono::seconds(12));
   session.Send(output);
-  return outcome;
 }
 
 }  // namespace
@@ -61,11 +51,7 @@ Outcome Run(std::string_view input, NextSize next_size) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input = weir::fuzz::Text(data, size);
   weir::fuzz::Pieces pieces(input);
-  const Outcome whole = Run(input, [size] { return size; });
-  const Outcome cut = Run(input, [&] { return pieces.Next(); });
-  // After an end of the connection the rest does not matter; how soon it is seen may differ.
-  if (whole.going_on) {
-    Require(cut == whole);
-  }
+  Run(input, [size] { return size; });
+  Run(input, [&] { return pieces.Next(); });
   return 0;
 }
