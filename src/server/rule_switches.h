@@ -1,5 +1,5 @@
-// Rules that operators have switched for now. Kept beside the files' rules: a switch ends at its
-// time, or when the files bring other rules. Thread-safe.
+// Rules that operators have switched while the server runs. Kept beside the files' rules: a switch
+// ends at its time, or when the files bring other rules. Thread-safe.
 #pragma once
 
 #include <functional>
