@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -63,7 +64,11 @@ enum class Basis : uint8_t {
   kOpen,    // nobody counted this (overflow policy kAllow)
   kClosed,  // nobody counted this (overflow policy kDeny)
   kLease,   // units of the key that this thread had taken ahead; all of them are counted
+  kLocal,   // the store was away: this node's share of the limit
+  kCached,  // a denial of the store that this node remembers
 };
+
+inline constexpr size_t kBases = 7;
 
 [[nodiscard]] std::string_view ToString(Basis basis) noexcept;
 

@@ -178,7 +178,7 @@ struct RuleCounts {
   uint64_t denied = 0;                 // by one of its quotas
   uint64_t refused = 0;                // by `block`, `on-missing: deny`, or for a Problem
   uint64_t shadow_denied = 0;          // would have been
-  std::array<uint64_t, 5> by_basis{};  // decisions of its quotas, by weir::Basis
+  std::array<uint64_t, kBases> by_basis{};  // decisions of its quotas, by weir::Basis
   // Over nine in ten of the last 10,000 or more charges met a key that owed nothing: the rule
   // hardly limits anything. Often somebody counts by a request id.
   bool meets_fresh_keys = false;

@@ -49,6 +49,10 @@ std::string_view ToString(Basis basis) noexcept {
       return "closed";
     case Basis::kLease:
       return "lease";
+    case Basis::kLocal:
+      return "local";
+    case Basis::kCached:
+      return "cached";
   }
   return "unknown";
 }

@@ -11,8 +11,6 @@
 
 namespace weir::rules {
 
-inline constexpr size_t kBases = 5;
-
 struct RuleTotals {
   uint64_t allowed = 0;
   uint64_t denied = 0;
