@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "weir/quota.h"
+#include "weir/shared_store.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -59,9 +60,6 @@ enum class RuleAction : uint8_t {
   kUnlimited,  // nothing: the rule keeps less specific ones of its group away
   kBlock,      // it is refused
 };
-
-// For stores that can be out of reach; the memory store cannot.
-enum class OnStoreFailure : uint8_t { kLocal, kAllow, kDeny };
 
 // Whether answers tell of the rule.
 enum class HeaderVisibility : uint8_t { kVisible, kHidden };

@@ -19,16 +19,22 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weir/decision.h"
 #include "weir/limiter.h"
 #include "weir/result.h"
 #include "weir/rule_set.h"
+#include "weir/shared_store.h"
 #include "weir/store.h"
 #include "weir/time.h"
 
 namespace weir {
+
+namespace rules {
+struct BoundSet;
+}
 
 // Why a request was refused, other than by a quota.
 enum class RuleRefusal : uint8_t {
@@ -51,6 +57,8 @@ struct RuleRequest {
   std::optional<Timestamp> now = std::nullopt;  // none: the clock is read
   std::optional<WallTime> wall = std::nullopt;  // for what expires; none: the clock is read
   bool keep_receipts = false;                   // so that GiveBack can be called
+  // With a shared store only: what comes again with the same id is charged once and answered alike.
+  std::string_view id{};
 };
 
 // One quota that a request met.
@@ -61,7 +69,8 @@ struct RulePart {
   Decision decision;
   Cost cost = 1;  // what was asked of it
   bool shadow = false;
-  Limiter* limiter = nullptr;  // lives as long as the RuleLimiter
+  Limiter* limiter = nullptr;           // lives as long as the RuleLimiter
+  const SharedQuota* shared = nullptr;  // with a shared store: what it was asked for
 };
 
 // The answer. The caller's, to be used again and again; large, so not on a small stack.
@@ -80,6 +89,8 @@ class RuleReply {
   Duration retry_after{};              // the longest of the refusing parts
   Duration start_after{};              // allowed: the latest start that a queue gave
   uint64_t version = 0;                // of the rule set that decided
+  // With a shared store: why it did not decide what was refused, if that is the reason.
+  StoreTrouble trouble = StoreTrouble::kNone;
 
   [[nodiscard]] bool allowed() const noexcept { return outcome == Outcome::kAllowed; }
 
@@ -103,6 +114,7 @@ class RuleReply {
   };
   union {
     Receipt receipts_[kMaxCharges];
+    SharedReceipt shared_receipts_[kMaxCharges];
   };
   bool has_receipts_ = false;
   std::array<char, kKeyBytes> keys_;
@@ -175,9 +187,9 @@ struct Explanation {
 struct RuleCounts {
   std::string rule;
   uint64_t allowed = 0;
-  uint64_t denied = 0;                 // by one of its quotas
-  uint64_t refused = 0;                // by `block`, `on-missing: deny`, or for a Problem
-  uint64_t shadow_denied = 0;          // would have been
+  uint64_t denied = 0;                      // by one of its quotas
+  uint64_t refused = 0;                     // by `block`, `on-missing: deny`, or for a Problem
+  uint64_t shadow_denied = 0;               // would have been
   std::array<uint64_t, kBases> by_basis{};  // decisions of its quotas, by weir::Basis
   // Over nine in ten of the last 10,000 or more charges met a key that owed nothing: the rule
   // hardly limits anything. Often somebody counts by a request id.
@@ -197,12 +209,16 @@ struct RuleLimiterOptions {
   uint64_t fleet_secret = 0;      // for canaries: the same on every node of a fleet
   uint8_t ipv6_prefix_bits = 64;  // how much of an IPv6 address is one client; 1 to 128
   uint32_t top_keys = 0;          // as in LimiterOptions, for each quota of each rule
+  // Given: rules count there, together with other processes, and Check takes as long as it takes.
+  // The memory store then holds nothing of them.
+  std::shared_ptr<SharedStore> shared = nullptr;
 };
 
 class RuleLimiter {
  public:
   // Holds a version of the rules. While one is held Apply waits, so hold it for as long as one
-  // answer takes, not longer, and let go of it in the thread that took it.
+  // answer takes, not longer, and let go of it in the thread that took it. (With a shared store,
+  // for which checks may have to wait, it keeps a version alive instead, and nobody waits for it.)
   class [[nodiscard]] Pin {
    public:
     Pin(Pin&& other) noexcept;
@@ -214,10 +230,15 @@ class RuleLimiter {
 
    private:
     friend class RuleLimiter;
-    Pin(RuleLimiter* owner, const void* outer) noexcept : owner_(owner), outer_(outer) {}
+    Pin(RuleLimiter* owner, const void* outer, rules::BoundSet* set) noexcept
+        : owner_(owner), outer_(outer), set_(set) {}
+    explicit Pin(std::shared_ptr<rules::BoundSet> kept) noexcept
+        : set_(kept.get()), kept_(std::move(kept)) {}
 
-    RuleLimiter* owner_;
-    const void* outer_;  // what this thread held before
+    RuleLimiter* owner_ = nullptr;  // none: nothing is held up
+    const void* outer_ = nullptr;   // what this thread held before
+    rules::BoundSet* set_ = nullptr;
+    std::shared_ptr<rules::BoundSet> kept_;
   };
 
   static Result<std::unique_ptr<RuleLimiter>> Create(std::shared_ptr<const RuleSet> rules,

@@ -1,4 +1,4 @@
-#include "limiter/shared_store.h"
+#include "weir/shared_store.h"
 
 namespace weir {
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "algorithm/calendar.h"
+#include "base/key_hash.h"
 #include "base/spelling.h"
 #include "base/time_zone.h"
 #include "rules/rule_set_state.h"
@@ -20,6 +21,10 @@ std::string IdentityOf(const RuleView& view, const RuleVariant& variant, size_t 
   return view.name + '\n' + (variant.is_override ? "=" : "") + variant.tier + '\n' +
          (is_gap ? "gap" : std::to_string(place)) +
          (precision == Precision::kSketch ? "\nsketch" : "");
+}
+
+Error Failed(const RuleView& view, const RuleQuota& quota, const Error& why) {
+  return {why.code, "rule " + base::Quoted(view.name) + ": " + quota.text + ": " + why.message};
 }
 
 bool IsHeld(const Quota& quota) {
@@ -41,8 +46,17 @@ Result<Limiter*> Registry::Find(const std::string& identity, const Quota& quota,
       return made.error();
     }
     limiter = std::make_unique<Limiter>(*std::move(made));
+    // Alike in every process that has the same rule: none of their keys is in it.
+    scopes_[limiter.get()] = base::HashKeySeeded(identity, 0);
   }
   return limiter.get();
+}
+
+Result<const SharedQuota*> Registry::Share(const Limiter& limiter, const Quota& quota) {
+  if (shared_ == nullptr) {
+    return nullptr;
+  }
+  return shared_->Bind(quota, scopes_.at(&limiter));
 }
 
 RuleCounters& Registry::Counters(std::string_view rule) {
@@ -71,12 +85,16 @@ Result<Binding> Bind(std::shared_ptr<const RuleSet> rules, Registry& registry) {
         auto limiter =
             registry.Find(IdentityOf(view, variant, i, precision), quota.quota, precision);
         if (!limiter) {
-          return Error{limiter.error().code, "rule " + base::Quoted(view.name) + ": " + quota.text +
-                                                 ": " + limiter.error().message};
+          return Failed(view, quota, limiter.error());
+        }
+        const auto shared = registry.Share(**limiter, quota.quota);
+        if (!shared) {
+          return Failed(view, quota, shared.error());
         }
         const auto slot = static_cast<uint32_t>(rule.first_slot[v] + i);
         set.slots[slot].limiter = *limiter;
         set.slots[slot].quota.store(&quota, std::memory_order_relaxed);
+        set.slots[slot].shared.store(*shared, std::memory_order_relaxed);
         if (!((*limiter)->quota() == quota.quota)) {
           binding.changes.push_back({slot, &quota, view.apply, precision});
         }

@@ -23,6 +23,8 @@ struct BoundSlot {
   Limiter* limiter = nullptr;  // null: the rule is disabled
   // The one that the limiter counts by: the file's, or the one before it until its time has come.
   std::atomic<const RuleQuota*> quota{nullptr};
+  // The same, as the shared store has it; null without one.
+  std::atomic<const SharedQuota*> shared{nullptr};
 };
 
 // A quota that is to change later.
@@ -49,20 +51,25 @@ struct BoundSet {
 // it.
 class Registry {
  public:
-  Registry(std::shared_ptr<MemoryStore> store, uint32_t top_keys)
-      : store_(std::move(store)), top_keys_(top_keys) {}
+  Registry(std::shared_ptr<MemoryStore> store, std::shared_ptr<SharedStore> shared,
+           uint32_t top_keys)
+      : store_(std::move(store)), shared_(std::move(shared)), top_keys_(top_keys) {}
 
   // The limiter of this identity, made with `quota` if there is none, or if the one there is cannot
   // become it.
   [[nodiscard]] Result<Limiter*> Find(const std::string& identity, const Quota& quota,
                                       Precision precision);
+  // What the shared store makes of a limiter's quota; null without such a store.
+  [[nodiscard]] Result<const SharedQuota*> Share(const Limiter& limiter, const Quota& quota);
   [[nodiscard]] RuleCounters& Counters(std::string_view rule);
 
  private:
   std::shared_ptr<MemoryStore> store_;
+  std::shared_ptr<SharedStore> shared_;
   uint32_t top_keys_;
   std::unordered_map<std::string, std::unique_ptr<Limiter>> limiters_;
-  std::vector<std::unique_ptr<Limiter>> replaced_;  // replies may still point to them
+  std::unordered_map<const Limiter*, uint64_t> scopes_;  // of the identities
+  std::vector<std::unique_ptr<Limiter>> replaced_;       // replies may still point to them
   std::unordered_map<std::string, std::unique_ptr<RuleCounters>> counters_;
 };
 

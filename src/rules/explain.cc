@@ -154,7 +154,7 @@ std::string Show(const rules::ListEntry* entry) {
 
 Explanation RuleLimiter::Explain(std::span<const Attribute> attributes, Cost cost) {
   const Pin held = pin();
-  const BoundSet& bound = *state_->current;
+  const BoundSet& bound = *held.set_;
   const CompiledSet& set = *bound.compiled;
   const WallTime wall = state_->clock.WallNow();
   auto reply = std::make_unique<RuleReply>();
@@ -192,7 +192,11 @@ Explanation RuleLimiter::Explain(std::span<const Attribute> attributes, Cost cos
     for (const RulePart& part : reply->parts()) {
       if (part.rule == &view) {
         rule.key = view.secret_keys ? rules::Hidden(part.key) : std::string(part.key);
-        rule.quotas.push_back({part.quota->text, part.quota->bound, part.decision});
+        std::string bound_text = part.quota->bound;
+        if (part.shared != nullptr) {
+          bound_text += "; " + state_->options.shared->Bound(*part.shared, view.on_store_failure);
+        }
+        rule.quotas.push_back({part.quota->text, std::move(bound_text), part.decision});
       }
     }
   }

@@ -45,6 +45,7 @@ RuleCheck::RuleCheck(RuleLimiter::State& state, rules::BoundSet& set, const Rule
   reply.retry_after = {};
   reply.start_after = {};
   reply.version = set.compiled->version;
+  reply.trouble = StoreTrouble::kNone;
   reply.deciding_ = nullptr;
   reply.size_ = 0;
   reply.key_bytes_ = 0;
@@ -102,11 +103,16 @@ void RuleCheck::Run() noexcept {
   }
   const std::span<RulePart> all(reply_.parts_, reply_.size_);
   reply_.has_receipts_ = request_.keep_receipts;
-  Charge(all.first(counted));
-  Judge(all.first(counted));
-  for (RulePart& part : all.subspan(counted)) {
-    part.decision =
-        Ask(part, request_.keep_receipts ? &reply_.receipts_[&part - all.data()] : nullptr);
+  if (state_.options.shared != nullptr) [[unlikely]] {
+    ChargeShared(all);
+    Judge(all.first(counted));
+  } else {
+    Charge(all.first(counted));
+    Judge(all.first(counted));
+    for (RulePart& part : all.subspan(counted)) {
+      part.decision =
+          Ask(part, request_.keep_receipts ? &reply_.receipts_[&part - all.data()] : nullptr);
+    }
   }
   if (request_.mode != ChargeMode::kDryRun && request_.cost.units != 0) {
     Count(all);
@@ -193,7 +199,8 @@ bool RuleCheck::Gather(uint32_t rank) noexcept {
                         .decision = Decision(Decision::Blank()),
                         .cost = cost,
                         .shadow = view.shadow,
-                        .limiter = slot.limiter};
+                        .limiter = slot.limiter,
+                        .shared = slot.shared.load(std::memory_order_acquire)};
   }
   return true;
 }
@@ -235,6 +242,35 @@ void RuleCheck::ChargeTogether(std::span<RulePart> parts) noexcept {
       request_.keep_receipts ? std::span(reply_.receipts_, parts.size()) : std::span<Receipt>());
   for (size_t i = 0; i < parts.size(); ++i) {
     parts[i].decision = decisions.data()[i];
+  }
+}
+
+void RuleCheck::ChargeShared(std::span<RulePart> parts) noexcept {
+  if (parts.empty()) {
+    return;
+  }
+  base::Room<SharedAsk, kMaxCharges> asks;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    new (asks.data() + i) SharedAsk{.quota = parts[i].shared,
+                                    .key = parts[i].key,
+                                    .cost = parts[i].cost,
+                                    .apart = parts[i].shadow,
+                                    .on_failure = parts[i].rule->on_store_failure};
+  }
+  SharedRequest request{.asks = {asks.data(), parts.size()},
+                        .mode = request_.mode,
+                        .id = request_.id,
+                        .keep_receipts = request_.keep_receipts};
+  state_.options.shared->Decide(request);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const SharedAsk& ask = asks.data()[i];
+    parts[i].decision = ask.decision;
+    if (request_.keep_receipts) {
+      new (reply_.shared_receipts_ + i) SharedReceipt(ask.receipt);
+    }
+    if (!ask.apart && !ask.decision.allowed() && ask.trouble != StoreTrouble::kNone) {
+      reply_.trouble = ask.trouble;
+    }
   }
 }
 
@@ -292,8 +328,8 @@ void RuleCheck::Count(std::span<const RulePart> parts) noexcept {
   }
 }
 
-void RuleLimiter::Check(const Pin& /*pin*/, const RuleRequest& request, RuleReply& reply) noexcept {
-  RuleCheck(*state_, *state_->current, request, reply).Run();
+void RuleLimiter::Check(const Pin& pin, const RuleRequest& request, RuleReply& reply) noexcept {
+  RuleCheck(*state_, *pin.set_, request, reply).Run();
 }
 
 RuleVerdict RuleLimiter::Check(std::span<const Attribute> attributes, Cost cost) noexcept {
@@ -316,6 +352,10 @@ RuleVerdict RuleLimiter::Check(std::span<const Attribute> attributes, Cost cost)
 }
 
 uint32_t RuleLimiter::GiveBack(RuleReply& reply, std::optional<Timestamp> now) noexcept {
+  if (reply.has_receipts_ && state_->options.shared != nullptr) {
+    reply.has_receipts_ = false;
+    return state_->options.shared->GiveBack({reply.shared_receipts_, reply.size_});
+  }
   uint32_t most = 0;
   for (size_t i = 0; reply.has_receipts_ && i < reply.size_; ++i) {
     Limiter& limiter = *reply.parts_[i].limiter;

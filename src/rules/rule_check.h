@@ -31,6 +31,8 @@ class RuleCheck {
   [[nodiscard]] Cost CostOf(const rules::CompiledRule& rule) const noexcept;
   void Charge(std::span<RulePart> parts) noexcept;
   void ChargeTogether(std::span<RulePart> parts) noexcept;
+  // All of them, those in shadow apart, with one question to the shared store.
+  void ChargeShared(std::span<RulePart> parts) noexcept;
   [[nodiscard]] Decision Ask(const RulePart& part, Receipt* receipt) const noexcept;
   void Judge(std::span<const RulePart> parts) noexcept;
   void Count(std::span<const RulePart> parts) noexcept;

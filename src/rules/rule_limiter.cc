@@ -5,6 +5,7 @@
 // no decision sees some of the old and some of the new.
 #include <algorithm>
 #include <chrono>
+#include <span>
 #include <utility>
 
 #include "rules/rule_limiter_state.h"
@@ -16,7 +17,6 @@ namespace weir {
 
 namespace {
 
-using rules::Binding;
 using rules::BoundSet;
 using rules::BoundSlot;
 using rules::Change;
@@ -24,11 +24,15 @@ using rules::Change;
 // A limiter may have been changed too often for now (Limiter::Update).
 constexpr Duration kTryAgain = std::chrono::seconds(1);
 
-void Postpone(BoundSet& set, const Change& change, WallTime due) {
+void Postpone(BoundSet& set, rules::Registry& registry, const Change& change, WallTime due) {
   BoundSlot& slot = set.slots[change.slot];
   auto& kept = set.in_force.emplace_back(
       std::make_unique<RuleQuota>(rules::MakeRuleQuota(slot.limiter->quota(), change.precision)));
   slot.quota.store(kept.get(), std::memory_order_release);
+  // It was bound before, so it is not refused now.
+  if (const auto shared = registry.Share(*slot.limiter, kept->quota)) {
+    slot.shared.store(*shared, std::memory_order_release);
+  }
   set.pending.push_back({change.slot, change.target, due});
   set.needs_wall = true;
 }
@@ -42,20 +46,21 @@ void NoteNextDue(BoundSet& set) {
 }
 
 // REQUIRES: nobody decides. On an error all limiters are as they were.
-Result<void> MakeChanges(Binding& binding, WallTime wall) {
+Result<void> MakeChanges(BoundSet& set, std::span<const Change> changes, rules::Registry& registry,
+                         WallTime wall) {
   std::vector<std::pair<Limiter*, Quota>> done;
-  for (const Change& change : binding.changes) {
-    Limiter& limiter = *binding.set->slots[change.slot].limiter;
+  for (const Change& change : changes) {
+    Limiter& limiter = *set.slots[change.slot].limiter;
     const Quota before = limiter.quota();
     if (change.when == ApplyWhen::kNextWindow) {
-      Postpone(*binding.set, change, rules::NextWindow(before, wall));
+      Postpone(set, registry, change, rules::NextWindow(before, wall));
       continue;
     }
     const auto updated = limiter.Update(change.target->quota);
     if (updated) {
       done.emplace_back(&limiter, before);
     } else if (updated.error().code == ErrorCode::kUnavailable) {
-      Postpone(*binding.set, change, wall + kTryAgain);
+      Postpone(set, registry, change, wall + kTryAgain);
     } else {
       for (auto& [changed, quota] : done) {
         // Cannot be refused for what it is: it was this a moment ago.
@@ -64,7 +69,7 @@ Result<void> MakeChanges(Binding& binding, WallTime wall) {
       return updated.error();
     }
   }
-  NoteNextDue(*binding.set);
+  NoteNextDue(set);
   return {};
 }
 
@@ -104,10 +109,11 @@ Result<void> RuleLimiter::Apply(std::shared_ptr<const RuleSet> rules) {
     return binding.error();
   }
   Result<void> changed;
+  std::shared_ptr<BoundSet> other = std::move(binding->set);
   state_->gate.Exclusively([&] {
-    changed = MakeChanges(*binding, state_->clock.WallNow());
+    changed = MakeChanges(*other, binding->changes, state_->registry, state_->clock.WallNow());
     if (changed) {
-      std::swap(state_->current, binding->set);
+      std::swap(state_->current, other);
     }
   });
   return changed;  // what was current is freed here, with the gate open again
@@ -118,8 +124,10 @@ void RuleLimiter::State::MakeDueChangesLocked(BoundSet& set, WallTime wall) {
   for (rules::PendingChange& pending : set.pending) {
     if (wall >= pending.due) {
       BoundSlot& slot = set.slots[pending.slot];
-      if (slot.limiter->Update(pending.target->quota)) {
+      const auto shared = registry.Share(*slot.limiter, pending.target->quota);
+      if (shared && slot.limiter->Update(pending.target->quota)) {
         slot.quota.store(pending.target, std::memory_order_release);
+        slot.shared.store(*shared, std::memory_order_release);
         continue;
       }
       pending.due = wall + kTryAgain;
@@ -138,11 +146,20 @@ void RuleLimiter::State::MakeDueChanges(BoundSet& set, WallTime wall) noexcept {
 }
 
 RuleLimiter::Pin RuleLimiter::pin() noexcept {
-  return {this, state_->gate.Enter()};
+  const void* const outer = state_->gate.Enter();
+  if (state_->options.shared == nullptr) [[likely]] {
+    return {this, outer, state_->current.get()};
+  }
+  Pin lasting(state_->current);
+  state_->gate.Leave(outer);
+  return lasting;
 }
 
 RuleLimiter::Pin::Pin(Pin&& other) noexcept
-    : owner_(std::exchange(other.owner_, nullptr)), outer_(other.outer_) {}
+    : owner_(std::exchange(other.owner_, nullptr)),
+      outer_(other.outer_),
+      set_(other.set_),
+      kept_(std::move(other.kept_)) {}
 
 RuleLimiter::Pin::~Pin() {
   if (owner_ != nullptr) {
@@ -151,7 +168,7 @@ RuleLimiter::Pin::~Pin() {
 }
 
 const RuleSet& RuleLimiter::Pin::rules() const noexcept {
-  return *owner_->state_->current->rules;
+  return *set_->rules;
 }
 
 std::shared_ptr<const RuleSet> RuleLimiter::rules() const {
@@ -171,7 +188,9 @@ std::vector<RuleReset> RuleLimiter::Reset(std::span<const Attribute> attributes,
     if (rule.empty() || part.rule->name == rule) {
       done.push_back({.rule = part.rule->name,
                       .quota = part.quota->text,
-                      .outcome = part.limiter->Reset(part.key, now)});
+                      .outcome = part.shared != nullptr
+                                     ? state_->options.shared->Reset(*part.shared, part.key)
+                                     : part.limiter->Reset(part.key, now)});
     }
   }
   return done;

@@ -16,14 +16,14 @@ struct RuleLimiter::State {
   State(std::shared_ptr<MemoryStore> store, const RuleLimiterOptions& own)
       : options(own),
         clock(own.clock != nullptr ? *own.clock : SystemClock()),
-        registry(std::move(store), own.top_keys) {}
+        registry(std::move(store), own.shared, own.top_keys) {}
 
   RuleLimiterOptions options;
   const Clock& clock;
 
   // Who has a pin is inside the gate; `current` changes only while nobody is.
   base::ReaderGate gate;
-  std::unique_ptr<rules::BoundSet> current;
+  std::shared_ptr<rules::BoundSet> current;
 
   mutable base::Mutex mutex;  // one change at a time; never waited for by a check
   rules::Registry registry WEIR_GUARDED_BY(mutex);

@@ -17,10 +17,16 @@
 #include "weir/quota.h"
 #include "weir/reservation.h"
 #include "weir/result.h"
-#include "weir/rule_set.h"
 #include "weir/time.h"
 
 namespace weir {
+
+// What becomes of a question while the store is out of reach.
+enum class OnStoreFailure : uint8_t {
+  kLocal,  // this node's share of the limit is counted here
+  kAllow,  // it passes, uncounted
+  kDeny,   // it is refused
+};
 
 // A quota made ready for a shared store, which owns it (SharedStore::Bind).
 struct SharedQuota {
