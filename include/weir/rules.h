@@ -49,6 +49,13 @@ enum class RuleRefusal : uint8_t {
 
 [[nodiscard]] std::string_view ToString(RuleRefusal why) noexcept;
 
+// With a shared store only: what is admitted is kept there under a token, until it is settled or
+// its time is over (SharedStore::Reserve).
+struct RuleReservation {
+  std::string_view token;
+  Duration lasts{};
+};
+
 struct RuleRequest {
   std::span<const Attribute> attributes;
   Cost cost = 1;  // 0 peeks; times what the rule says a request costs
@@ -59,6 +66,7 @@ struct RuleRequest {
   bool keep_receipts = false;                   // so that GiveBack can be called
   // With a shared store only: what comes again with the same id is charged once and answered alike.
   std::string_view id{};
+  const RuleReservation* reserve = nullptr;
 };
 
 // One quota that a request met.
@@ -227,6 +235,7 @@ class RuleLimiter {
 
     // The rules that this pin decides by.
     [[nodiscard]] const RuleSet& rules() const noexcept;
+    [[nodiscard]] std::shared_ptr<const RuleSet> share() const noexcept;
 
    private:
     friend class RuleLimiter;

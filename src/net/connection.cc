@@ -57,7 +57,7 @@ void Connection::Abort() {
 
 void Connection::Drain() {
   session_->OnDrain();
-  if (next_ == Next::kIdle && state_ == State::kReading) {
+  if (next_ == Next::kIdle && state_ == State::kReading && !answering_) {
     SetTimeout(kLeavingSeconds);
     Wake();
   }
@@ -93,6 +93,11 @@ void Connection::SetDeadline() {
 }
 
 void Connection::OnDeadline() {
+  if (answering_) {
+    // It waits for nobody at the other end, and its own patience is shorter than ours.
+    loop_.deadlines().Set(*this, loop_.now() + 1, loop_.now());
+    return;
+  }
   if (state_ == State::kReading && loop_.now() < timeout_at_) {
     Wake();
     return;
@@ -140,11 +145,25 @@ void Connection::OnRead(const boost::system::error_code& error, size_t bytes) {
   }
 }
 
-// Lets the session answer all that is there, then reads on, or writes on, or goes.
 void Connection::Answer() {
+  if (loop_.sessions_wait()) {
+    loop_.fibers().Start([this]() noexcept { AnswerAll(); });
+  } else {
+    AnswerAll();
+  }
+}
+
+// Lets the session answer all that is there, then reads on, or writes on, or goes.
+void Connection::AnswerAll() {
   for (;;) {
+    answering_ = true;
     // The padding behind the input is there: every read reserved it.
     const Session::Progress progress = session_->OnBytes(input_.span(), output_);
+    answering_ = false;
+    if (state_ == State::kClosed) {
+      Abort();  // while it waited
+      return;
+    }
     input_.Consume(progress.consumed);
     const bool was_amidst =
         next_ == Next::kMessage && (progress.consumed == 0 || progress.same_message);

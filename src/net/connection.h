@@ -57,14 +57,16 @@ class Connection final : public Deadlines::Entry {
 
   void Read();
   void OnRead(const boost::system::error_code& error, size_t bytes);
+  // In a fiber, if the session may have to wait for something.
   void Answer();
+  void AnswerAll();
   bool Flush();
   void WriteRest();
   void Leave();
   void Wake();
   void SetTimeout(Deadlines::Seconds seconds);
   void SetDeadline();
-  [[nodiscard]] bool IsUnderWay() const noexcept { return reading_ || writing_; }
+  [[nodiscard]] bool IsUnderWay() const noexcept { return reading_ || writing_ || answering_; }
 
   Loop& loop_;
   Socket socket_;
@@ -80,6 +82,7 @@ class Connection final : public Deadlines::Entry {
   // Operations of the socket that will call back.
   bool reading_ = false;
   bool writing_ = false;
+  bool answering_ = false;  // the session is at it, perhaps waiting
   Deadlines::Seconds timeout_at_ = Deadlines::kNever;
 };
 

@@ -12,6 +12,16 @@
 
 namespace weir::net {
 
+namespace {
+
+thread_local constinit Loop* tls_current = nullptr;
+
+}  // namespace
+
+Loop* Loop::Current() noexcept {
+  return tls_current;
+}
+
 Loop::Loop() : work_(context_.get_executor()), timer_(context_.get_executor()) {}
 
 Loop::~Loop() {
@@ -28,6 +38,7 @@ void Loop::Start(const std::string& thread_name, int cpu) {
       // A container may forbid it; then it runs where it is put.
       (void)pthread_setaffinity_np(pthread_self(), sizeof only, &only);
     }
+    tls_current = this;
     Tick();
     context_.run();
   });
@@ -39,14 +50,27 @@ void Loop::Stop() {
   }
   Post([this] {
     timer_.cancel();
-    work_.reset();
     // Each takes itself out of the list, now or when its last operation has called back.
     const std::vector<Connection*> all = connections_;
     for (Connection* const connection : all) {
       connection->Abort();
     }
+    Finish();
   });
   thread_.join();
+}
+
+// Those that wait for something are let end first: they wait for milliseconds.
+void Loop::Finish() {
+  if (fibers_.open() != 0) {
+    timer_.expires_after(std::chrono::milliseconds(1));
+    timer_.async_wait([this](const boost::system::error_code&) { Finish(); });
+    return;
+  }
+  for (const std::function<void()>& end : std::exchange(ends_, {})) {
+    end();
+  }
+  work_.reset();
 }
 
 void Loop::Post(std::function<void()> work) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <boost/asio/executor_work_guard.hpp>
@@ -15,6 +16,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "net/deadlines.h"
+#include "net/fiber.h"
 
 namespace weir::net {
 
@@ -43,10 +45,20 @@ class Loop {
   void Start(const std::string& thread_name, int cpu);
   // Ends every connection, and the thread. From outside the loop.
   void Stop();
+  // Runs once, on the loop, when all its connections have gone: whoever has operations of its own
+  // under way there ends them, or Stop would wait for them. On the loop.
+  void OnStop(std::function<void()> end) { ends_.push_back(std::move(end)); }
+  // The one that the calling thread runs; none elsewhere.
+  [[nodiscard]] static Loop* Current() noexcept;
   // Runs it on the loop, soon.
   void Post(std::function<void()> work);
   // Runs it on the loop and waits for that; at once if the loop does not run. From outside it.
   void Run(const std::function<void()>& work);
+
+  // Sessions may wait: each answers in a fiber. Before anything is opened.
+  void LetSessionsWait() noexcept { sessions_wait_ = true; }
+  [[nodiscard]] bool sessions_wait() const noexcept { return sessions_wait_; }
+  [[nodiscard]] Fibers& fibers() noexcept { return fibers_; }
 
   // Of the loop's own clock, good to a second, for deadlines.
   [[nodiscard]] Deadlines::Seconds now() const noexcept { return now_; }
@@ -64,6 +76,7 @@ class Loop {
 
  private:
   void Tick();
+  void Finish();
 
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<Executor> work_;
@@ -73,8 +86,11 @@ class Loop {
   Deadlines deadlines_;
   Deadlines::Seconds now_ = 1;
   std::vector<Connection*> connections_;
+  std::vector<std::function<void()>> ends_;
   LoopCounters counters_;
   bool draining_ = false;
+  bool sessions_wait_ = false;
+  Fibers fibers_{context_};
   std::thread thread_;
 };
 

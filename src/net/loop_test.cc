@@ -10,6 +10,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -19,7 +21,11 @@
 namespace weir::net {
 namespace {
 
-// Answers each line with itself; "big" with a megabyte, "bye" with an end.
+// What sessions wait for, if they are told to; on the loop.
+std::vector<Event*> waiting;
+
+// Answers each line with itself; "big" with a megabyte, "bye" with an end, "wait" when all that
+// wait are told to go on.
 class Echo final : public Session {
  public:
   Progress OnBytes(std::span<char> input, base::ByteBuffer& output) override {
@@ -35,6 +41,11 @@ class Echo final : public Session {
       if (line == "big") {
         output.Append(std::string(1 << 20, 'x') + "\n");
         return {consumed, Next::kAgain};
+      }
+      if (line == "wait") {
+        Event event;
+        waiting.push_back(&event);
+        event.Wait();
       }
       output.Append(std::string(line) + "\n");
       if (line == "bye" || draining_) {
@@ -118,6 +129,106 @@ class Server : public ::testing::Test {
   Endpoint endpoint_;
   std::unique_ptr<Listener> listener_;
 };
+
+// Sessions that wait for something else.
+class WaitingServer : public Server {
+ protected:
+  void SetUp() override {
+    loop_.LetSessionsWait();
+    Start({.connection = {.idle_s = 1, .message_s = 1}});
+  }
+
+  // Until that many wait.
+  void AwaitWaiting(size_t count) {
+    for (size_t now = 0; now < count;) {
+      loop_.Run([&now] { now = waiting.size(); });
+    }
+  }
+  void LetGoOn() {
+    loop_.Run([] {
+      for (Event* const event : std::exchange(waiting, {})) {
+        event->Set();
+      }
+    });
+  }
+};
+
+TEST_F(WaitingServer, OthersAreAnsweredMeanwhile) {
+  Client first(endpoint_);
+  Client second(endpoint_);
+  Client third(endpoint_);
+  first.Send("wait\nafter\n");
+  second.Send("wait\n");
+  AwaitWaiting(2);
+  third.Send("here\n");
+  EXPECT_EQ(third.Receive(5), "here\n");
+  LetGoOn();
+  EXPECT_EQ(first.Receive(11), "wait\nafter\n");
+  EXPECT_EQ(second.Receive(5), "wait\n");
+  second.Send("again\n");
+  EXPECT_EQ(second.Receive(6), "again\n");
+}
+
+// Neither limit counts while we are the ones who are slow; it does again afterwards.
+TEST_F(WaitingServer, NobodyIsCutOffForOurWaiting) {
+  Client client(endpoint_);
+  client.Send("wait\n");
+  AwaitWaiting(1);
+  pollfd nothing{};
+  (void)::poll(&nothing, 0, 3500);
+  LetGoOn();
+  EXPECT_EQ(client.Receive(5), "wait\n");
+  EXPECT_TRUE(client.Ended()) << "idle for too long";
+}
+
+TEST_F(WaitingServer, APeerMayGoMeanwhile) {
+  {
+    Client gone(endpoint_);
+    gone.Send("wait\n");
+    AwaitWaiting(1);
+  }
+  LetGoOn();
+  Client other(endpoint_);
+  other.Send("here\n");
+  EXPECT_EQ(other.Receive(5), "here\n");
+}
+
+TEST_F(WaitingServer, DrainingLetsThemEnd) {
+  Client client(endpoint_);
+  client.Send("wait\n");
+  AwaitWaiting(1);
+  loop_.Run([this] { loop_.Drain(); });
+  LetGoOn();
+  EXPECT_EQ(client.Receive(5), "wait\n");
+  EXPECT_TRUE(client.Ended());
+}
+
+TEST_F(WaitingServer, StoppingWaitsForThemAndThenForTheOthers) {
+  Client client(endpoint_);
+  client.Send("wait\n");
+  AwaitWaiting(1);
+  std::atomic<bool> ended = false;
+  std::atomic<bool> stopped = false;
+  loop_.Run([&] {
+    listener_->Close();
+    loop_.OnStop([&ended] { ended = true; });
+  });
+  std::thread stopping([&] {
+    loop_.Stop();
+    stopped = true;
+  });
+  EXPECT_TRUE(client.Ended()) << "cut off without an answer";
+  EXPECT_FALSE(ended);
+  EXPECT_FALSE(stopped);
+  loop_.Post([] {
+    for (Event* const event : std::exchange(waiting, {})) {
+      event->Set();
+    }
+  });
+  stopping.join();
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(loop_.connection_count(), 0U);
+}
 
 TEST_F(Server, AnswersWholeAndSplitMessages) {
   Start();

@@ -261,7 +261,13 @@ void RuleCheck::ChargeShared(std::span<RulePart> parts) noexcept {
                         .mode = request_.mode,
                         .id = request_.id,
                         .keep_receipts = request_.keep_receipts};
-  state_.options.shared->Decide(request);
+  if (request_.reserve != nullptr) {
+    request.lease = request_.reserve->lasts;
+    state_.options.shared->Reserve(request, request_.cost.units, request_.reserve->lasts,
+                                   request_.reserve->token);
+  } else {
+    state_.options.shared->Decide(request);
+  }
   for (size_t i = 0; i < parts.size(); ++i) {
     const SharedAsk& ask = asks.data()[i];
     parts[i].decision = ask.decision;

@@ -171,6 +171,10 @@ const RuleSet& RuleLimiter::Pin::rules() const noexcept {
   return *set_->rules;
 }
 
+std::shared_ptr<const RuleSet> RuleLimiter::Pin::share() const noexcept {
+  return set_->rules;
+}
+
 std::shared_ptr<const RuleSet> RuleLimiter::rules() const {
   const base::MutexLock lock(state_->mutex);
   return state_->current->rules;

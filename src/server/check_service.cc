@@ -14,7 +14,7 @@ int64_t Nanoseconds(Timestamp now) {
 
 Result<std::unique_ptr<Deciders>> CheckService::Make(std::shared_ptr<const RuleSet> rules,
                                                      const ServiceOptions& options) {
-  auto made = std::make_unique<Deciders>();
+  auto made = std::make_unique<Deciders>(options.rules.shared);
   auto store = MemoryStore::Create({.budget_bytes = options.memory_bytes,
                                     .keys = KeyPolicy::kBinary,
                                     .fleet_secret = options.rules.fleet_secret,

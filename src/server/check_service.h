@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "weir/result.h"
@@ -25,7 +26,7 @@ struct ServiceOptions {
   // Part of the memory for logs, slices, holds and reservations, and for all 16-byte slots.
   int record_percent = 20;
   int wide_percent = 60;
-  RuleLimiterOptions rules;
+  RuleLimiterOptions rules;  // with the store that is shared, if one is
   // A clock that may be set back by hand. What was counted is then forgotten, so that every key
   // answers as at the new time.
   const Clock* clock = nullptr;
@@ -34,7 +35,11 @@ struct ServiceOptions {
 
 // All that decides, over one store.
 struct Deciders {
+  explicit Deciders(std::shared_ptr<SharedStore> given)
+      : shared(std::move(given)), reservations(shared.get()) {}
+
   std::shared_ptr<MemoryStore> store;
+  std::shared_ptr<SharedStore> shared;  // where rules count, if not in the other
   std::unique_ptr<RuleLimiter> rules;
   std::unique_ptr<ThrottleLimiter> throttle;
   ReservationBook reservations;

@@ -16,14 +16,14 @@ HttpContext::Instant HttpContext::Now() {
   return {service.Now(), wall, {date_.data(), date_.size()}};
 }
 
-codec::http::AnswerWriter& HttpContext::AnswersFor(const Deciders& deciders,
-                                                   const RuleLimiter::Pin& pin) {
+const std::shared_ptr<codec::http::AnswerWriter>& HttpContext::AnswersFor(
+    const RuleLimiter::Pin& pin) {
   const RuleSet& held = pin.rules();
   if (answered_for_.get() != &held) [[unlikely]] {
-    answered_for_ = deciders.rules->rules();
-    answers_ = std::make_unique<codec::http::AnswerWriter>(options.answers, held.rules());
+    answered_for_ = pin.share();
+    answers_ = std::make_shared<codec::http::AnswerWriter>(options.answers, held.rules());
   }
-  return *answers_;
+  return answers_;
 }
 
 Duration HttpContext::Jitter(Duration retry_after) noexcept {

@@ -10,14 +10,22 @@
 #include "weir/rules.h"
 
 #include "base/byte_buffer.h"
+#include "base/ip_address.h"
+#include "base/pool.h"
 #include "codec/http/answer.h"
-#include "codec/http/check_json.h"
 #include "server/check_service.h"
 #include "server/denial_log.h"
 #include "server/front_counters.h"
 #include "server/front_options.h"
+#include "server/http_desk.h"
 
 namespace weir::server {
+
+// Who asks, as far as the connection tells.
+struct HttpPeer {
+  base::IpAddress address;
+  std::string tls_client;  // the identity of its certificate; empty: it showed none
+};
 
 class HttpContext {
  public:
@@ -35,11 +43,7 @@ class HttpContext {
 
   FrontCounters counters;
   DenialLog denials;
-  RuleReply reply;
-  codec::http::JsonReader json;
-  std::array<Attribute, kMaxAttributes> attributes;
-  std::string_view tls_client;  // of the connection that is answered; empty: it showed none
-  std::string text;             // what attributes of a request were decoded to
+  base::Pool<HttpDesk> desks;
 
   // The instant that all requests of one read are decided at.
   struct Instant {
@@ -49,9 +53,10 @@ class HttpContext {
   };
   [[nodiscard]] Instant Now();
 
-  // The pieces of answers for the rules that a pin holds; made anew when those have changed.
-  [[nodiscard]] codec::http::AnswerWriter& AnswersFor(const Deciders& deciders,
-                                                      const RuleLimiter::Pin& pin);
+  // The pieces of answers for the rules that a pin holds; made anew when those have changed. Who
+  // waits between two uses keeps a share.
+  [[nodiscard]] const std::shared_ptr<codec::http::AnswerWriter>& AnswersFor(
+      const RuleLimiter::Pin& pin);
 
   // Up to a tenth of what has to be waited for, so that not all come back at once.
   [[nodiscard]] Duration Jitter(Duration retry_after) noexcept;
@@ -60,7 +65,7 @@ class HttpContext {
   std::array<char, codec::http::kDateBytes> date_{};
   std::chrono::sys_seconds date_second_{};
   std::shared_ptr<const RuleSet> answered_for_;
-  std::unique_ptr<codec::http::AnswerWriter> answers_;
+  std::shared_ptr<codec::http::AnswerWriter> answers_;
   uint64_t random_ = 0x9e3779b97f4a7c15;
 };
 

@@ -67,9 +67,11 @@ constexpr HttpEndpoints::Endpoint HttpEndpoints::kEndpoints[] = {
 };
 
 HttpEndpoints::HttpEndpoints(HttpContext& context, Deciders& deciders,
-                             const HttpContext::Instant& instant, const base::IpAddress& peer,
+                             const HttpContext::Instant& instant, const HttpPeer& peer,
                              bool keep_alive, base::ByteBuffer& output)
     : context_(context),
+      lease_(context.desks),
+      desk_(*lease_),
       deciders_(deciders),
       instant_(instant),
       peer_(peer),
@@ -122,34 +124,34 @@ void HttpEndpoints::Json(std::string_view body, int status) {
 
 void HttpEndpoints::Decide(const RuleRequest& asked, AnswerMode mode) {
   const RuleLimiter::Pin pin = deciders_.rules->pin();
-  deciders_.rules->Check(pin, asked, context_.reply);
+  deciders_.rules->Check(pin, asked, desk_.reply);
   answer_.mode = mode;
-  if (!context_.reply.allowed()) {
-    answer_.jitter = context_.Jitter(context_.reply.retry_after);
-    context_.denials.Note("http", context_.reply, instant_.wall);
+  if (!desk_.reply.allowed()) {
+    answer_.jitter = context_.Jitter(desk_.reply.retry_after);
+    context_.denials.Note("http", desk_.reply, instant_.wall);
   }
-  context_.AnswersFor(deciders_, pin)
-      .WriteCheck(output_, codec::http::Ruling(context_.reply), answer_);
+  context_.AnswersFor(pin)->WriteCheck(output_, codec::http::Ruling(desk_.reply), answer_);
 }
 
 void HttpEndpoints::Check(const Request& request) {
   answer_.error_body = codec::http::ChooseErrorBody(request.Find(Known::kAccept));
-  if (!context_.json.ReadCheck(request.body)) {
-    Fail(400, context_.json.error());
+  if (!desk_.json.ReadCheck(request.body)) {
+    Fail(400, desk_.json.error());
     return;
   }
-  if (context_.json.is_batch()) {
+  if (desk_.json.is_batch()) {
     CheckBatch();
     return;
   }
-  const codec::http::CheckQuestion& question = context_.json.checks().front();
+  const codec::http::CheckQuestion& question = desk_.json.checks().front();
   const RuleRequest asked{.attributes = question.attributes,
                           .cost = question.cost,
                           .mode = question.peek ? ChargeMode::kDryRun : ChargeMode::kAdmit,
                           .now = instant_.now,
-                          .wall = instant_.wall};
-  if (question.id.empty()) {
-    Decide(asked, AnswerMode::kCheck);
+                          .wall = instant_.wall,
+                          .id = question.id};
+  if (question.id.empty() || deciders_.shared != nullptr) {
+    Decide(asked, AnswerMode::kCheck);  // a shared store knows ids itself, and those of others too
     return;
   }
   // Before the memory's lock, as everywhere: who waits for new rules waits for no lock.
@@ -164,19 +166,21 @@ void HttpEndpoints::Check(const Request& request) {
 
 void HttpEndpoints::CheckBatch() {
   const RuleLimiter::Pin pin = deciders_.rules->pin();
-  codec::http::AnswerWriter::Batch batch(context_.AnswersFor(deciders_, pin), output_, answer_);
+  const std::shared_ptr<codec::http::AnswerWriter> answers = context_.AnswersFor(pin);
+  codec::http::AnswerWriter::Batch batch(*answers, output_, answer_);
   const auto decide = [&](const codec::http::CheckQuestion& question) {
     deciders_.rules->Check(pin,
                            {.attributes = question.attributes,
                             .cost = question.cost,
                             .mode = question.peek ? ChargeMode::kDryRun : ChargeMode::kAdmit,
                             .now = instant_.now,
-                            .wall = instant_.wall},
-                           context_.reply);
-    return batch.Add(codec::http::Ruling(context_.reply));
+                            .wall = instant_.wall,
+                            .id = question.id},
+                           desk_.reply);
+    return batch.Add(codec::http::Ruling(desk_.reply));
   };
-  for (const codec::http::CheckQuestion& question : context_.json.checks()) {
-    if (question.id.empty()) {
+  for (const codec::http::CheckQuestion& question : desk_.json.checks()) {
+    if (question.id.empty() || deciders_.shared != nullptr) {
       decide(question);
       continue;
     }
@@ -211,15 +215,15 @@ void HttpEndpoints::AuthOr429(const Request& request) {
 }
 
 void HttpEndpoints::Auth(const Request& request, AnswerMode mode) {
-  context_.text.clear();
+  desk_.text.clear();
   size_t from_query = 0;
-  if (!context_.tls_client.empty()) {
-    AddAttribute("tls_client", context_.tls_client, from_query);
+  if (!peer_.tls_client.empty()) {
+    AddAttribute("tls_client", peer_.tls_client, from_query);
   }
   from_query = CollectQuery(request.query, from_query);
   const size_t count = CollectOriginal(request, from_query);
   answer_.error_body = codec::http::ChooseErrorBody(request.Find(Known::kAccept));
-  Decide({.attributes = std::span(context_.attributes).first(count),
+  Decide({.attributes = std::span(desk_.attributes).first(count),
           .cost = 1,
           .mode = ChargeMode::kAdmit,
           .now = instant_.now,
@@ -229,15 +233,15 @@ void HttpEndpoints::Auth(const Request& request, AnswerMode mode) {
 
 bool HttpEndpoints::AddAttribute(std::string_view name, std::string_view value,
                                  size_t& count) noexcept {
-  if (count == context_.attributes.size()) {
+  if (count == desk_.attributes.size()) {
     return false;
   }
-  context_.attributes[count++] = {name, value};
+  desk_.attributes[count++] = {name, value};
   return true;
 }
 
 size_t HttpEndpoints::CollectQuery(std::string_view query, size_t count) {
-  codec::http::QueryReader reader(query, context_.text);
+  codec::http::QueryReader reader(query, desk_.text);
   while (const auto parameter = reader.Next()) {
     if (parameter->name == "tls_client") {
       continue;  // what only a certificate says
@@ -257,17 +261,16 @@ size_t HttpEndpoints::CollectOriginal(const Request& request, size_t count) {
            : request.Has(other) ? request.Find(other)
                                 : otherwise;
   };
-  static thread_local char address[base::IpAddress::kTextBytes];
-  static thread_local std::string path_storage;
-  static thread_local std::string names;
-  AddAttribute("ip", context_.options.client.Find(peer_, request).Format(address), count);
+  std::string& names = desk_.names;
+  AddAttribute("ip", context_.options.client.Find(peer_.address, request).Format(desk_.address),
+               count);
   AddAttribute("method",
                first_of(Known::kXOriginalMethod, Known::kXForwardedMethod, request.method_text),
                count);
   AddAttribute("host", first_of(Known::kXForwardedHost, Known::kHost, {}), count);
   std::string_view path = first_of(Known::kXOriginalUri, Known::kXForwardedUri, {});
   path = path.substr(0, path.find('?'));
-  if (const auto normal = codec::http::NormalizePath(path, path_storage); normal) {
+  if (const auto normal = codec::http::NormalizePath(path, desk_.path); normal) {
     AddAttribute("path", *normal, count);
   } else if (!path.empty()) {
     AddAttribute("path", path, count);

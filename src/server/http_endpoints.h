@@ -15,7 +15,7 @@ namespace weir::server {
 class HttpEndpoints {
  public:
   HttpEndpoints(HttpContext& context, Deciders& deciders, const HttpContext::Instant& instant,
-                const base::IpAddress& peer, bool keep_alive, base::ByteBuffer& output);
+                const HttpPeer& peer, bool keep_alive, base::ByteBuffer& output);
 
   void Answer(const codec::http::Request& request);
 
@@ -69,9 +69,11 @@ class HttpEndpoints {
   void Fail(int status, std::string_view detail, std::string_view allow = {});
 
   HttpContext& context_;
+  const base::Pool<HttpDesk>::Lease lease_;
+  HttpDesk& desk_;
   Deciders& deciders_;
   const HttpContext::Instant& instant_;
-  const base::IpAddress& peer_;
+  const HttpPeer& peer_;
   base::ByteBuffer& output_;
   codec::http::AnswerContext answer_;
 };

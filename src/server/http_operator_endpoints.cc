@@ -63,16 +63,16 @@ std::string_view WordFor(ResetOutcome outcome) {
 
 // Every quota that such a request meets, and what is left of it; charges nothing.
 void HttpEndpoints::Usage(const Request& request) {
-  context_.text.clear();
+  desk_.text.clear();
   const size_t count = CollectQuery(request.query, 0);
   if (count == 0) {
     Fail(400, "no attributes; expected a query such as ?user=42&ip=192.0.2.1");
     return;
   }
   const RuleLimiter::Pin pin = deciders_.rules->pin();
-  RuleReply& reply = context_.reply;
+  RuleReply& reply = desk_.reply;
   deciders_.rules->Check(pin,
-                         {.attributes = std::span(context_.attributes).first(count),
+                         {.attributes = std::span(desk_.attributes).first(count),
                           .cost = 0,
                           .mode = ChargeMode::kDryRun,
                           .now = instant_.now,
@@ -102,12 +102,12 @@ void HttpEndpoints::Usage(const Request& request) {
 }
 
 void HttpEndpoints::Explain(const Request& request) {
-  if (!context_.json.ReadCheck(request.body) || context_.json.is_batch()) {
-    Fail(400, context_.json.error().empty() ? "a batch cannot be explained; ask for one at a time"
-                                            : context_.json.error());
+  if (!desk_.json.ReadCheck(request.body) || desk_.json.is_batch()) {
+    Fail(400, desk_.json.error().empty() ? "a batch cannot be explained; ask for one at a time"
+                                         : desk_.json.error());
     return;
   }
-  const codec::http::CheckQuestion& question = context_.json.checks().front();
+  const codec::http::CheckQuestion& question = desk_.json.checks().front();
   const Explanation explained = deciders_.rules->Explain(question.attributes, question.cost);
   const bool as_text = request.Find(codec::http::Known::kAccept).starts_with("text/plain");
   codec::http::WritePlain(output_,
@@ -196,11 +196,11 @@ void HttpEndpoints::Reload(const Request&) {
 }
 
 void HttpEndpoints::Reset(const Request& request) {
-  if (!context_.json.ReadReset(request.body)) {
-    Fail(400, context_.json.error());
+  if (!desk_.json.ReadReset(request.body)) {
+    Fail(400, desk_.json.error());
     return;
   }
-  const codec::http::ResetQuestion& question = context_.json.reset();
+  const codec::http::ResetQuestion& question = desk_.json.reset();
   const std::shared_ptr<const RuleSet> rules = context_.service.rules();
   if (!question.rule.empty() &&
       std::none_of(rules->rules().begin(), rules->rules().end(),
@@ -224,11 +224,11 @@ void HttpEndpoints::Reset(const Request& request) {
 }
 
 void HttpEndpoints::Switch(const Request& request) {
-  if (!context_.json.ReadSwitch(request.body)) {
-    Fail(400, context_.json.error());
+  if (!desk_.json.ReadSwitch(request.body)) {
+    Fail(400, desk_.json.error());
     return;
   }
-  const codec::http::SwitchQuestion& question = context_.json.change();
+  const codec::http::SwitchQuestion& question = desk_.json.change();
   const std::optional<RuleMode> mode = ParseRuleMode(question.to);
   if (!mode) {
     Fail(400, "to: " + base::Quoted(question.to) + "; expected " + std::string(kRuleModes));
@@ -251,10 +251,10 @@ void HttpEndpoints::Switch(const Request& request) {
 }
 
 void HttpEndpoints::TopKeys(const Request& request) {
-  context_.text.clear();
+  desk_.text.clear();
   std::string rule;
   uint64_t most = 20;
-  codec::http::QueryReader reader(request.query, context_.text);
+  codec::http::QueryReader reader(request.query, desk_.text);
   while (const auto parameter = reader.Next()) {
     if (parameter->name == "rule") {
       rule = parameter->value;

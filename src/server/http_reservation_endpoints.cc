@@ -38,6 +38,9 @@ std::string_view WordFor(SettleOutcome outcome) {
   return "refused";
 }
 
+constexpr std::string_view kStoreAway =
+    "the store is out of reach, so nothing is known to have been settled; try again";
+
 void Describe(const ReservationBook::Settled& settled, base::JsonText& json) {
   json.Begin('{');
   json.Name("outcome").Text(WordFor(settled.outcome));
@@ -53,11 +56,11 @@ void Describe(const ReservationBook::Settled& settled, base::JsonText& json) {
 
 void HttpEndpoints::Reserve(const Request& request) {
   answer_.error_body = codec::http::ChooseErrorBody(request.Find(codec::http::Known::kAccept));
-  if (!context_.json.ReadReserve(request.body)) {
-    Fail(400, context_.json.error());
+  if (!desk_.json.ReadReserve(request.body)) {
+    Fail(400, desk_.json.error());
     return;
   }
-  const codec::http::ReserveQuestion& question = context_.json.reserve();
+  const codec::http::ReserveQuestion& question = desk_.json.reserve();
   const RuleLimiter::Pin pin = deciders_.rules->pin();
   const auto reserve = [&](base::ByteBuffer&) {
     const std::string token = deciders_.reservations.Reserve(
@@ -66,16 +69,17 @@ void HttpEndpoints::Reserve(const Request& request) {
          .estimate = question.estimate,
          .lasts = question.lasts.value_or(ReservationBook::kLastsDefault),
          .now = instant_.now,
-         .wall = instant_.wall},
-        context_.reply);
-    codec::http::Ruling ruling(context_.reply);
+         .wall = instant_.wall,
+         .id = question.id},
+        desk_.reply);
+    codec::http::Ruling ruling(desk_.reply);
     ruling.reservation = token;
     if (!ruling.allowed()) {
       answer_.jitter = context_.Jitter(ruling.retry_after);
     }
-    context_.AnswersFor(deciders_, pin).WriteCheck(output_, ruling, answer_);
+    context_.AnswersFor(pin)->WriteCheck(output_, ruling, answer_);
   };
-  if (question.id.empty()) {
+  if (question.id.empty() || deciders_.shared != nullptr) {
     reserve(output_);
   } else if (deciders_.answers.Once(question.id, request.body, instant_.now, output_, reserve) ==
              AnswerMemory::Outcome::kDifferent) {
@@ -84,27 +88,36 @@ void HttpEndpoints::Reserve(const Request& request) {
 }
 
 void HttpEndpoints::Settle(const Request& request) {
-  if (!context_.json.ReadSettle(request.body)) {
-    Fail(400, context_.json.error());
+  if (!desk_.json.ReadSettle(request.body)) {
+    Fail(400, desk_.json.error());
     return;
   }
-  const codec::http::SettleQuestion& question = context_.json.settle();
+  const codec::http::SettleQuestion& question = desk_.json.settle();
   const ReservationBook::Settled settled =
       deciders_.reservations.Settle(question.reservation, question.actual, instant_.now);
+  if (settled.trouble != StoreTrouble::kNone) {
+    Fail(503, kStoreAway);
+    return;
+  }
   base::JsonText json;
   Describe(settled, json);
   Json(json.text(), StatusOf(settled.outcome));
 }
 
 void HttpEndpoints::Release(const Request& request) {
-  if (!context_.json.ReadRelease(request.body)) {
-    Fail(400, context_.json.error());
+  if (!desk_.json.ReadRelease(request.body)) {
+    Fail(400, desk_.json.error());
     return;
   }
   base::JsonText json;
   json.Begin('{').Name("released").Begin('[');
-  for (const std::string_view token : context_.json.released()) {
-    Describe(deciders_.reservations.Release(token, instant_.now), json);
+  for (const std::string_view token : desk_.json.released()) {
+    const ReservationBook::Settled released = deciders_.reservations.Release(token, instant_.now);
+    if (released.trouble != StoreTrouble::kNone) {
+      Fail(503, kStoreAway);  // repeating it all does no harm
+      return;
+    }
+    Describe(released, json);
   }
   json.End(']').End('}');
   Json(json.text());

@@ -26,8 +26,7 @@ base::IpAddress AddressOf(const net::Peer& peer) {
 
 HttpSession::HttpSession(HttpContext& context, const net::Peer& peer)
     : context_(context),
-      peer_(AddressOf(peer)),
-      tls_client_(peer.identity),
+      peer_{AddressOf(peer), peer.identity},
       proxy_header_expected_(context.options.proxy_protocol &&
                              context.face == HttpContext::Face::kPublic) {}
 
@@ -39,13 +38,13 @@ bool HttpSession::ReadProxyHeader(std::span<char>& input, Progress& progress) {
     return false;
   }
   if (header.state == codec::http::ProxyState::kError ||
-      (header.has_address && !context_.options.client.IsTrusted(peer_))) {
+      (header.has_address && !context_.options.client.IsTrusted(peer_.address))) {
     LatencyCounters::Bump(context_.counters.protocol_errors, 1);
     progress = {input.size(), Next::kClose};
     return false;
   }
   if (header.has_address) {
-    peer_ = header.source;
+    peer_.address = header.source;
   }
   proxy_header_expected_ = false;
   input = input.subspan(header.consumed);
@@ -59,7 +58,6 @@ net::Session::Progress HttpSession::OnBytes(std::span<char> input, base::ByteBuf
     return progress;
   }
   ReadTimer timer(context_.counters);
-  context_.tls_client = tls_client_;
   Deciders& deciders = context_.service.deciders();
   const HttpContext::Instant instant = context_.Now();
   while (!input.empty()) {

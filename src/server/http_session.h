@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 
-#include "base/ip_address.h"
 #include "codec/http/request_parser.h"
 #include "net/session.h"
 #include "server/http_context.h"
@@ -27,8 +26,7 @@ class HttpSession final : public net::Session {
 
   HttpContext& context_;
   codec::http::RequestParser parser_;
-  base::IpAddress peer_;
-  const std::string tls_client_;
+  HttpPeer peer_;
   bool proxy_header_expected_;
   bool draining_ = false;
 };

@@ -70,6 +70,9 @@ void ReservationBook::GiveAllBack(std::vector<Item>& items, Timestamp now) {
 
 std::string ReservationBook::Reserve(RuleLimiter& rules, const RuleLimiter::Pin& pin,
                                      const Request& request, RuleReply& reply) {
+  if (shared_ != nullptr) {
+    return ReserveShared(rules, pin, request, reply);
+  }
   // First without charging: most of what does not fit is seen here, and costs nobody anything.
   rules.Check(pin,
               {.attributes = request.attributes,
@@ -117,6 +120,21 @@ std::string ReservationBook::Reserve(RuleLimiter& rules, const RuleLimiter::Pin&
   return token;
 }
 
+std::string ReservationBook::ReserveShared(RuleLimiter& rules, const RuleLimiter::Pin& pin,
+                                           const Request& request, RuleReply& reply) {
+  std::string token = NewToken();
+  const RuleReservation reserve{.token = token, .lasts = request.lasts};
+  rules.Check(pin,
+              {.attributes = request.attributes,
+               .cost = request.estimate,
+               .now = request.now,
+               .wall = request.wall,
+               .id = request.id,
+               .reserve = &reserve},
+              reply);
+  return reply.allowed() ? token : std::string();
+}
+
 void ReservationBook::DropEnded(Timestamp now) {
   while (!by_end_.empty() && by_end_.front().first <= now) {
     std::pop_heap(by_end_.begin(), by_end_.end(), kLater);
@@ -137,6 +155,14 @@ void ReservationBook::DropEnded(Timestamp now) {
 
 ReservationBook::Settled ReservationBook::Settle(std::string_view token, uint64_t actual,
                                                  Timestamp now) {
+  if (shared_ != nullptr) {
+    const SharedSettlement settled = shared_->Settle(token, actual);
+    return {.outcome = settled.outcome,
+            .actual = settled.actual,
+            .given_back = settled.given_back,
+            .problem = settled.problem,
+            .trouble = settled.trouble};
+  }
   const base::MutexLock lock(mutex_);
   DropEnded(now);
   const auto found = entries_.find(std::string(token));
@@ -171,6 +197,9 @@ ReservationBook::Settled ReservationBook::Settle(std::string_view token, uint64_
 }
 
 bool ReservationBook::Renew(std::string_view token, Timestamp now) {
+  if (shared_ != nullptr) {
+    return shared_->RenewReserved(token, Duration::zero());
+  }
   const base::MutexLock lock(mutex_);
   DropEnded(now);
   const auto found = entries_.find(std::string(token));

@@ -23,6 +23,9 @@ namespace weir::server {
 
 class ReservationBook {
  public:
+  // With a shared store they are kept there, for any node to settle.
+  explicit ReservationBook(SharedStore* shared = nullptr) : shared_(shared) {}
+
   static constexpr size_t kOpenMax = size_t{1} << 20;
   static constexpr Duration kLastsDefault = std::chrono::minutes(10);
 
@@ -32,6 +35,7 @@ class ReservationBook {
     Duration lasts = kLastsDefault;
     Timestamp now;
     WallTime wall;
+    std::string_view id{};  // with a shared store: what comes again is reserved once
   };
   // `reply` is as that of a check. The token; empty unless allowed.
   std::string Reserve(RuleLimiter& rules, const RuleLimiter::Pin& pin, const Request& request,
@@ -42,6 +46,7 @@ class ReservationBook {
     uint64_t actual = 0;      // what it was settled with, now or earlier
     uint64_t given_back = 0;  // units, of the quota that got the most
     Problem problem = Problem::kNone;
+    StoreTrouble trouble = StoreTrouble::kNone;  // the shared store could not be asked
   };
   Settled Settle(std::string_view token, uint64_t actual, Timestamp now);
   Settled Release(std::string_view token, Timestamp now) { return Settle(token, 0, now); }
@@ -67,11 +72,14 @@ class ReservationBook {
     bool settled = false;
   };
 
+  std::string ReserveShared(RuleLimiter& rules, const RuleLimiter::Pin& pin, const Request& request,
+                            RuleReply& reply);
   static bool Take(const RulePart& part, const Request& request, Item& item, Decision& decision);
   static void GiveAllBack(std::vector<Item>& items, Timestamp now);
   void DropEnded(Timestamp now) WEIR_REQUIRES(mutex_);
   static std::string NewToken();
 
+  SharedStore* const shared_;
   mutable base::Mutex mutex_;
   std::unordered_map<std::string, Entry> entries_ WEIR_GUARDED_BY(mutex_);
   // In the order of their making, to be looked at when they may have ended.

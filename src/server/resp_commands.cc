@@ -100,7 +100,8 @@ bool RespSession::Converse(std::string_view name, Arguments arguments, Deciders&
     closing_ = true;
     writer.Ok();
   } else {
-    RuleCommands commands(deciders, context_.service, context_.reply, writer);
+    const base::Pool<RuleReply>::Lease reply(context_.replies);
+    RuleCommands commands(deciders, context_.service, *reply, writer);
     if (!commands.Run(name, arguments.subspan(1))) {
       LatencyCounters::Bump(context_.counters.errors, 1);
     }

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/pool.h"
 #include "codec/resp/command_parser.h"
 #include "codec/resp/writer.h"
 #include "net/session.h"
@@ -27,7 +28,7 @@ struct RespContext {
   CheckService& service;
   const RespOptions& options;
   FrontCounters counters;
-  RuleReply reply;
+  base::Pool<RuleReply> replies;
 };
 
 class RespSession final : public net::Session {

@@ -123,7 +123,8 @@ bool RuleCommands::Check(ChargeMode mode) {
 
 void RuleCommands::WriteReply(std::string_view token) {
   const RulePart* const part = reply_.deciding();
-  const bool refused = reply_.why != RuleRefusal::kNone;
+  const bool away = !reply_.allowed() && reply_.trouble != StoreTrouble::kNone;
+  const bool refused = reply_.why != RuleRefusal::kNone || away;
   writer_.Map(3 + (refused ? 1 : 0) + (part != nullptr ? 5 : 0) + (token.empty() ? 0 : 1) +
               (reply_.start_after > Duration::zero() ? 1 : 0));
   writer_.Bulk("allowed");
@@ -136,7 +137,7 @@ void RuleCommands::WriteReply(std::string_view token) {
   }
   if (refused) {
     writer_.Bulk("reason");
-    writer_.Bulk(ToString(reply_.why));
+    writer_.Bulk(away ? "store unavailable" : ToString(reply_.why));
   }
   if (!token.empty()) {
     writer_.Bulk("token");
@@ -179,7 +180,11 @@ bool RuleCommands::Settle(std::string_view token, std::string_view actual) {
     return Fail("ERR '" + std::string(actual.substr(0, 64)) + "' is not a whole number from 0 to " +
                 std::to_string(Cost::kMax));
   }
-  switch (deciders_.reservations.Settle(token, units, now_).outcome) {
+  const ReservationBook::Settled settled = deciders_.reservations.Settle(token, units, now_);
+  if (settled.trouble != StoreTrouble::kNone) {
+    return Fail("TRYAGAIN the store is out of reach; nothing is known to have been settled");
+  }
+  switch (settled.outcome) {
     case SettleOutcome::kSettled:
       writer_.Integer(1);
       return true;

@@ -62,7 +62,7 @@ class Server {
            const RespOptions& resp_options)
         : http{service, options, HttpContext::Face::kPublic},
           admin{service, options, HttpContext::Face::kAdmin},
-          resp{.service = service, .options = resp_options, .counters = {}, .reply = {}},
+          resp{.service = service, .options = resp_options, .counters = {}, .replies = {}},
           grpc(config) {}
 
     net::Loop loop;

@@ -70,6 +70,7 @@ struct Ruling {
   Outcome outcome = Outcome::kAllowed;
   Problem problem = Problem::kNone;
   RuleRefusal why = RuleRefusal::kNone;
+  StoreTrouble trouble = StoreTrouble::kNone;  // refused since the store could not be asked
   Duration retry_after{};
   Duration start_after{};  // allowed: wait so long first
   std::span<const RulePart> parts{};
@@ -81,6 +82,7 @@ struct Ruling {
       : outcome(reply.outcome),
         problem(reply.problem),
         why(reply.why),
+        trouble(reply.trouble),
         retry_after(reply.retry_after),
         start_after(reply.start_after),
         parts(reply.parts()),

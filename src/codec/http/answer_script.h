@@ -27,9 +27,15 @@ inline bool IsTold(const RulePart& part) {
          IsCounted(part.decision);
 }
 
+// Refused since a store that others share was away, and a rule says so.
+inline bool IsAway(const Ruling& ruling) {
+  return ruling.outcome == Outcome::kDenied && ruling.deciding != nullptr &&
+         ruling.deciding->decision.basis == Basis::kClosed && ruling.trouble != StoreTrouble::kNone;
+}
+
 // Refused for want of quota, so that waiting helps.
 inline bool IsLimited(const Ruling& ruling) {
-  return ruling.outcome == Outcome::kDenied && ruling.why == RuleRefusal::kNone;
+  return ruling.outcome == Outcome::kDenied && ruling.why == RuleRefusal::kNone && !IsAway(ruling);
 }
 
 inline uint64_t RetryAfter(const Ruling& ruling, const AnswerContext& context) {
@@ -86,7 +92,7 @@ class AnswerScript {
       out_.Append("\",\"message\":\"");
       WriteMessage();
       out_.Append('"');
-      if (IsLimited(verdict_)) {
+      if (IsLimited(verdict_) || IsAway(verdict_)) {
         out_.Append(",\"retry_after\":");
         out_.Fill(Hole::kRetryAfter, RetryAfter(verdict_, context_));
       }
@@ -118,18 +124,20 @@ class AnswerScript {
     if (context_.mode == AnswerMode::kAuth403 || IsBlocked()) {
       return 403;
     }
-    return IsLimited(verdict_) ? 429 : 400;
+    return IsLimited(verdict_) ? 429 : IsAway(verdict_) ? 503 : 400;
   }
 
   [[nodiscard]] std::string_view StatusWord() const {
     return verdict_.allowed()    ? "allowed"
            : IsLimited(verdict_) ? "limited"
+           : IsAway(verdict_)    ? "away"
            : IsBlocked()         ? "blocked"
                                  : "refused";
   }
 
   [[nodiscard]] std::string_view ErrorWord() const {
     return IsLimited(verdict_)                     ? "rate_limit_exceeded"
+           : IsAway(verdict_)                      ? "store_unavailable"
            : verdict_.why == RuleRefusal::kBlocked ? "blocked"
            : verdict_.why == RuleRefusal::kMissing ? "missing_attribute"
                                                    : "invalid_request";
@@ -142,6 +150,12 @@ class AnswerScript {
       out_.Append("Rate limit exceeded. Try again in ");
       out_.Fill(Hole::kRetryAfter, seconds);
       out_.Append(seconds == 1 ? " second." : " seconds.");
+      return;
+    }
+    if (IsAway(verdict_)) {
+      out_.Append("The store that counts this is out of reach. Try again in ");
+      out_.Fill(Hole::kRetryAfter, RetryAfter(verdict_, context_));
+      out_.Append(" s.");
       return;
     }
     switch (verdict_.why) {
@@ -178,7 +192,7 @@ class AnswerScript {
         out_.Append("\r\n");
       }
     }
-    if ((options_.families & kRetryAfter) != 0 && IsLimited(verdict_)) {
+    if ((options_.families & kRetryAfter) != 0 && (IsLimited(verdict_) || IsAway(verdict_))) {
       WriteField("Retry-After: ", Hole::kRetryAfter, RetryAfter(verdict_, context_));
     }
     if (visible_ && IsTold(*deciding_)) {
