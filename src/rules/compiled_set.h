@@ -76,7 +76,7 @@ struct Alternative {
 
 // An alternative for a share of its keys, where the key is the same whatever the path.
 struct Canary {
-  uint32_t key = 0;  // those with equal numbers have equal keys
+  uint32_t key = 0;  // those with equal numbers have equal keys; from 0 on
   uint32_t rank = 0;
   uint32_t permille = 0;
   uint64_t salt = 0;
@@ -101,8 +101,9 @@ struct CompiledSet {
   std::vector<std::string> group_names;
   uint64_t shadow_groups = 0;  // a bit for each
   RuleFilter filter;
-  std::vector<Canary> canaries;     // by key
-  uint32_t default_rank = kNoRank;  // of the rule for what no other matches
+  std::vector<Canary> canaries;        // by rank
+  std::vector<uint32_t> first_canary;  // of each word of ranks; empty if there are no canaries
+  uint32_t default_rank = kNoRank;     // of the rule for what no other matches
 
   uint32_t slot_count = 0;     // quotas of all rules and variants
   bool has_deadlines = false;  // anything expires: decisions need the wall clock

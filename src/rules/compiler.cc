@@ -283,9 +283,14 @@ class Compiler {
       }
     }
     set_->filter.Compile(entries);
-    std::sort(set_->canaries.begin(), set_->canaries.end(), [](const Canary& a, const Canary& b) {
-      return std::tie(a.key, a.rank) < std::tie(b.key, b.rank);
-    });
+    // Behind the last word, too: there all of them have begun.
+    const auto& canaries = set_->canaries;
+    for (size_t word = 0; !canaries.empty() && word <= set_->filter.words(); ++word) {
+      const auto first = std::partition_point(
+          canaries.begin(), canaries.end(),
+          [word](const Canary& canary) { return canary.rank < word * kWordBits; });
+      set_->first_canary.push_back(static_cast<uint32_t>(first - canaries.begin()));
+    }
   }
 
   void AddCanary(uint32_t rank, const CompiledRule& rule) {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/key_hash.h"
+#include "base/room.h"
 #include "rules/key_builder.h"
 
 namespace weir::rules {
@@ -61,10 +62,14 @@ class Search {
     RankBits left;
     uint64_t found = 0;
     const bool any = set_.filter.Find(request_, context_.wall, set_.regexes, left);
-    if (any && !set_.canaries.empty()) {
-      DropCanaries(left);
+    const bool canaries = !set_.canaries.empty();
+    if (any && canaries) {
+      key_is_hashed_.fill(0);
     }
     for (size_t word = 0; any && word < set_.filter.words(); ++word) {
+      if (canaries && left[word] != 0) {
+        left[word] &= ~NotChosen(word, left[word]);
+      }
       while (left[word] != 0) {
         const auto bit = static_cast<size_t>(std::countr_zero(left[word]));
         left[word] &= left[word] - 1;
@@ -81,32 +86,44 @@ class Search {
     if (only_shadows && set_.default_rank != kNoRank && Matches(set_.default_rank)) {
       winners.ranks[winners.size++] = set_.default_rank;
     }
-    std::sort(winners.ranks.begin(), winners.ranks.begin() + winners.size,
-              [this](uint32_t a, uint32_t b) {
-                return set_.alternatives[a].rule < set_.alternatives[b].rule;
-              });
+    if (winners.size > 1) {
+      std::sort(winners.ranks.begin(), winners.ranks.begin() + winners.size,
+                [this](uint32_t a, uint32_t b) {
+                  return set_.alternatives[a].rule < set_.alternatives[b].rule;
+                });
+    }
   }
 
  private:
-  // Takes away those that are not for this key. One key is made once, however many rules share it.
-  void DropCanaries(RankBits& left) const noexcept {
-    uint64_t hash = 0;
-    const Canary* hashed = nullptr;
-    for (const Canary& canary : set_.canaries) {
-      uint64_t& word = left[canary.rank / kWordBits];
-      const uint64_t bit = uint64_t{1} << (canary.rank % kWordBits);
-      if ((word & bit) == 0) {
-        continue;
-      }
-      if (hashed == nullptr || hashed->key != canary.key) {
-        hash = CanaryHash(set_.rules[set_.alternatives[canary.rank].rule], nullptr, request_,
-                          context_);
-        hashed = &canary;
-      }
-      if (!IsChosen(hash, canary.salt, canary.permille)) {
-        word &= ~bit;
+  // Which canaries among the candidates of a word are not for this request's keys. Asked word by
+  // word: most often one of the first is chosen, and the rest of its group need not be asked.
+  [[nodiscard]] uint64_t NotChosen(size_t word, uint64_t left) noexcept {
+    uint64_t others = 0;
+    for (uint32_t i = set_.first_canary[word]; i < set_.first_canary[word + 1]; ++i) {
+      const Canary& canary = set_.canaries[i];
+      const uint32_t place = canary.rank % kWordBits;
+      if ((left >> place & 1) != 0) {
+        const bool chosen = IsChosen(KeyHash(canary), canary.salt, canary.permille);
+        others |= uint64_t{!chosen} << place;
       }
     }
+    return others;
+  }
+
+  // One key is made once, however many rules share it.
+  [[nodiscard]] uint64_t KeyHash(const Canary& canary) noexcept {
+    const bool kept = canary.key < kKeptHashes;
+    const uint64_t bit = uint64_t{1} << (canary.key % kWordBits);
+    if (kept && (key_is_hashed_[canary.key / kWordBits] & bit) != 0) [[likely]] {
+      return key_hashes_[canary.key];
+    }
+    const CompiledRule& rule = set_.rules[set_.alternatives[canary.rank].rule];
+    const uint64_t hash = CanaryHash(rule, nullptr, request_, context_);
+    if (kept) {
+      key_is_hashed_[canary.key / kWordBits] |= bit;
+      key_hashes_[canary.key] = hash;
+    }
+    return hash;
   }
 
   [[nodiscard]] bool Matches(uint32_t rank) const noexcept {
@@ -131,9 +148,15 @@ class Search {
            InCanary(rule, alternative.pattern, request_, context_);
   }
 
+  // Ways to make a key whose hashes are kept; hardly any set has more.
+  static constexpr size_t kKeptHashes = 1024;
+
   const CompiledSet& set_;
   const RequestView& request_;
   const MatchContext& context_;
+  // Written when there are canaries.
+  base::Room<uint64_t, kKeptHashes> key_hashes_;
+  std::array<uint64_t, kKeptHashes / kWordBits> key_is_hashed_;
 };
 
 }  // namespace

@@ -35,6 +35,10 @@ class RankSets {
   }
   // Adds a set to `words`. REQUIRES: id is not kEmpty.
   void Include(Id id, uint64_t* words) const noexcept;
+  // Leaves in `words` what is in `kept` as well. False: nothing.
+  bool Narrow(const uint64_t* kept, uint64_t* words) const noexcept;
+  // Whether all of `words` are in `others` as well.
+  [[nodiscard]] bool AreAmong(const uint64_t* others, const uint64_t* words) const noexcept;
 
  private:
   static constexpr uint32_t kIsBits = ~uint32_t{0};

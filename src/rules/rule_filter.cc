@@ -20,6 +20,8 @@ constexpr uint64_t kSegmentSpace = uint64_t{3} << 32;
 
 // For so few it is cheaper to try each than to run all regular expressions.
 constexpr size_t kFew = 8;
+// For so few it is cheaper to try each than to look at anything.
+constexpr size_t kVeryFew = 3;
 // Deadlines between two sets of who is left when all before have passed.
 constexpr size_t kStride = 256;
 // Different needs of keys that are worth a look; any more are left to be tried.
@@ -69,15 +71,15 @@ class RuleFilter::Narrowing {
   }
 
   // False: nobody is left.
-  bool Apply(RankBits& left) const noexcept {
-    const uint64_t* const first = first_ == RankSets::kEmpty ? careless_ : sets_.Bits(first_);
-    const uint64_t* const kept = gathered_ ? kept_.data() : first;
-    uint64_t any = 0;
-    for (size_t i = 0; i < sets_.words(); ++i) {
-      left[i] &= kept[i] | first[i];
-      any |= left[i];
+  bool Apply(RankBits& left) noexcept {
+    if (!gathered_) {
+      const uint64_t* const kept = first_ == RankSets::kEmpty ? careless_ : sets_.Bits(first_);
+      return sets_.Narrow(kept, left.data());
     }
-    return any != 0;
+    if (first_ != RankSets::kEmpty) {
+      sets_.Include(first_, kept_.data());
+    }
+    return sets_.Narrow(kept_.data(), left.data());
   }
 
  private:
@@ -113,6 +115,7 @@ void RuleFilter::Compile(const std::vector<Entry>& entries) {
     DraftRule(rank, *entry.rule, drafts);
   }
   all_ = sets_.AddBits(all);
+  tells_apart_ = all.size() > kVeryFew;
   for (const Ranks& group : groups) {
     groups_.push_back(sets_.AddBits(group));
   }
@@ -256,6 +259,8 @@ RuleFilter::Dimension RuleFilter::MakeDimension(uint16_t attribute, Kind kind, D
   }
   made.present = add(std::move(draft.present));
   made.absent = add(std::move(draft.absent));
+  made.is_quick = made.ranges.empty() && made.beginnings.empty() && made.ends.empty() &&
+                  made.parts.empty() && made.regexes.empty();
   return made;
 }
 
@@ -270,22 +275,17 @@ void RuleFilter::CompileDeadlines(const Ranks& all) {
   }
 }
 
-void RuleFilter::DropExpired(WallTime wall, RankBits& left) const noexcept {
+bool RuleFilter::DropExpired(WallTime wall, RankBits& left) const noexcept {
   const auto first = std::partition_point(deadlines_.begin(), deadlines_.end(),
                                           [wall](const auto& one) { return one.first <= wall; });
   const auto expired = static_cast<size_t>(first - deadlines_.begin());
-  if (expired >= kStride) {
-    // What this set does not know of yet follows one by one.
-    const uint64_t* const alive =
-        sets_.Bits(alive_[std::min(expired / kStride, alive_.size() - 1)]);
-    for (size_t i = 0; i < sets_.words(); ++i) {
-      left[i] &= alive[i];
-    }
-  }
-  for (size_t i = std::min(expired / kStride, alive_.size() - 1) * kStride; i < expired; ++i) {
+  // What this set does not know of yet follows one by one.
+  const size_t known = std::min(expired / kStride, alive_.size() - 1);
+  for (size_t i = known * kStride; i < expired; ++i) {
     const uint32_t rank = deadlines_[i].second;
     left[rank / kWordBits] &= ~(uint64_t{1} << (rank % kWordBits));
   }
+  return sets_.Narrow(sets_.Bits(alive_[known]), left.data());
 }
 
 void RuleFilter::CompilePaths(const std::vector<Entry>& entries, const Ranks& all) {
@@ -380,20 +380,20 @@ RuleFilter::Id RuleFilter::Look(uint64_t hash) const noexcept {
   return RankSets::kEmpty;
 }
 
-size_t RuleFilter::Caring(Id careless, const RankBits& left, size_t most) const noexcept {
+bool RuleFilter::ManyCare(Id careless, const RankBits& left) const noexcept {
   const uint64_t* const words = sets_.Bits(careless);
   size_t count = 0;
-  for (size_t i = 0; i < sets_.words() && count <= most; ++i) {
+  for (size_t i = 0; i < sets_.words() && count <= kFew; ++i) {
     count += static_cast<size_t>(std::popcount(left[i] & ~words[i]));
   }
-  return count;
+  return count > kFew;
 }
 
 bool RuleFilter::NarrowByPath(const RequestView& request, RankBits& left) const noexcept {
   const PathSegments& path = request.segments();
   const size_t known = std::min({path.size(), places_.size(), PathPattern::kMaxSegments});
   for (size_t i = 0; i < known; ++i) {
-    if (Caring(places_[i].careless, left, 0) == 0) {
+    if (!AnyCare(places_[i].careless, left)) {
       continue;
     }
     Narrowing narrowing(sets_, places_[i].careless);
@@ -448,17 +448,19 @@ bool RuleFilter::Find(const RequestView& request, WallTime wall, const RegexBank
     return false;
   }
   std::copy_n(sets_.Bits(all_), sets_.words(), left.begin());
+  if (!tells_apart_) {
+    return true;
+  }
   if (has_paths_) {
-    const Narrowing narrowing(
-        sets_, request.path().empty() ? no_path_ : by_length_[request.segments().size()]);
-    if (!narrowing.Apply(left)) {
+    const Id fitting = request.path().empty() ? no_path_ : by_length_[request.segments().size()];
+    if (!sets_.Narrow(sets_.Bits(fitting), left.data())) {
       return false;
     }
   }
-  if (!deadlines_.empty()) {
-    DropExpired(wall, left);
+  if (!deadlines_.empty() && !DropExpired(wall, left)) {
+    return false;
   }
-  if (!keys_.empty() && Caring(keyless_, left, 0) != 0) {
+  if (!keys_.empty() && AnyCare(keyless_, left)) {
     Narrowing narrowing(sets_, keyless_);
     for (const KeyNeed& need : keys_) {
       if (std::any_of(need.any.begin(), need.any.end(), [&request](uint16_t attribute) {
@@ -472,7 +474,8 @@ bool RuleFilter::Find(const RequestView& request, WallTime wall, const RegexBank
     }
   }
   for (const Dimension& dimension : cheap_) {
-    if (Caring(dimension.careless, left, 0) != 0 && !NarrowBy(dimension, request, regexes, left)) {
+    const bool worthwhile = dimension.is_quick || AnyCare(dimension.careless, left);
+    if (worthwhile && !NarrowBy(dimension, request, regexes, left)) {
       return false;
     }
   }
@@ -480,8 +483,7 @@ bool RuleFilter::Find(const RequestView& request, WallTime wall, const RegexBank
     return false;
   }
   for (const Dimension& dimension : costly_) {
-    if (Caring(dimension.careless, left, kFew) > kFew &&
-        !NarrowBy(dimension, request, regexes, left)) {
+    if (ManyCare(dimension.careless, left) && !NarrowBy(dimension, request, regexes, left)) {
       return false;
     }
   }

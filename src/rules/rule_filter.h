@@ -69,6 +69,7 @@ class RuleFilter {
     Id present = RankSets::kEmpty;
     Id absent = RankSets::kEmpty;
     bool has_exact = false;
+    bool is_quick = false;  // to look takes no longer than to see whether that is of use
     std::vector<Range> ranges;
     PrefixTable beginnings;
     PrefixTable ends;  // texts turned round
@@ -114,12 +115,16 @@ class RuleFilter {
   void FinishTable();
 
   [[nodiscard]] Id Look(uint64_t hash) const noexcept;
-  void DropExpired(WallTime wall, RankBits& left) const noexcept;
+  // These narrow `left`. False: nobody is left.
+  bool DropExpired(WallTime wall, RankBits& left) const noexcept;
   bool NarrowByPath(const RequestView& request, RankBits& left) const noexcept;
   bool NarrowBy(const Dimension& dimension, const RequestView& request, const RegexBank& regexes,
                 RankBits& left) const noexcept;
-  // How many of those left have a condition there; counting ends above `most`.
-  [[nodiscard]] size_t Caring(Id careless, const RankBits& left, size_t most) const noexcept;
+  // Whether any of those left has a condition there, and whether more than a few have.
+  [[nodiscard]] bool AnyCare(Id careless, const RankBits& left) const noexcept {
+    return !sets_.AreAmong(sets_.Bits(careless), left.data());
+  }
+  [[nodiscard]] bool ManyCare(Id careless, const RankBits& left) const noexcept;
 
   [[nodiscard]] static uint64_t HashOf(std::string_view text, uint64_t salt) noexcept {
     return base::MixHash(base::HashKey(text, base::ProcessSecret()), salt);
@@ -129,6 +134,7 @@ class RuleFilter {
 
   RankSets sets_;
   Id all_ = RankSets::kEmpty;
+  bool tells_apart_ = false;  // else there are so few that each of them is tried
   std::vector<Id> groups_;
   std::vector<std::pair<WallTime, uint32_t>> deadlines_;  // in order
   std::vector<Id> alive_;  // every so many deadlines: who is left when all before have passed
