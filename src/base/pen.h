@@ -37,6 +37,16 @@ class Pen {
       at_ += text.size();
     }
   }
+  // The same without a call, by whole blocks. REQUIRES: kBlockBytes more than `bytes` may be read
+  // and written.
+  static constexpr size_t kBlockBytes = 32;
+  void AppendBlocks(const char* text, size_t bytes) noexcept {
+    assert(bytes + kBlockBytes <= static_cast<size_t>(end_ - at_));
+    for (size_t done = 0; done < bytes; done += kBlockBytes) {
+      std::memcpy(at_ + done, text + done, kBlockBytes);
+    }
+    at_ += bytes;
+  }
   void Append(char character) noexcept { *at_++ = character; }
   void AppendNumber(uint64_t number) noexcept { at_ = WriteDecimal(at_, number); }
 

@@ -38,20 +38,20 @@ void PutBodyLength(base::Pen& out, char* body, bool leave_out_body) {
 
 void Form::FillIn(base::Pen& out, const HoleValues& values) const {
   // Told in up to three places.
-  char digits[base::kDecimalBytesMax];
-  const std::string_view remaining(
-      digits, static_cast<size_t>(base::WriteDecimal(digits, values.remaining) - digits));
+  char remaining[base::kDecimalBytesMax + base::Pen::kBlockBytes];
+  const auto remaining_bytes =
+      static_cast<size_t>(base::WriteDecimal(remaining, values.remaining) - remaining);
   const char* text = text_.data();
   char* body = nullptr;
   for (const Piece& piece : pieces_) {
-    out.Append(std::string_view(text, piece.bytes));
+    out.AppendBlocks(text, piece.bytes);
     text += piece.bytes;
     switch (piece.hole) {
       case Hole::kDate:
         out.Append(values.date);
         break;
       case Hole::kRemaining:
-        out.Append(remaining);
+        out.AppendBlocks(remaining, remaining_bytes);
         break;
       case Hole::kResetIn:
         out.AppendNumber(values.reset_in);
@@ -97,7 +97,9 @@ void Draft::Leave(Hole hole) {
 Form Draft::Finish() {
   constexpr size_t kHoleBytesMax = 32;  // a date, or a number with decimals
   Leave(Hole::kNone);
-  form_.most_bytes_ = form_.text_.size() + (form_.pieces_.size() + 1) * kHoleBytesMax;
+  form_.most_bytes_ =
+      form_.text_.size() + (form_.pieces_.size() + 1) * kHoleBytesMax + base::Pen::kBlockBytes;
+  form_.text_.append(base::Pen::kBlockBytes, ' ');  // is read, and means nothing
   return std::move(form_);
 }
 

@@ -20,13 +20,17 @@ constexpr uint16_t kSwitchMembers = kRule | kTo | kLasts;
 
 }  // namespace
 
-bool JsonReader::State::Read(std::string_view body, uint16_t members, Object& into) {
+void JsonReader::State::Clear() {
   attributes.clear();
   checks.clear();
   first_attributes.clear();
   released.clear();
   batch = in_check = false;
   error.clear();
+}
+
+bool JsonReader::State::Read(std::string_view body, uint16_t members, Object& into) {
+  Clear();
   padded.assign(body).append(simdjson::SIMDJSON_PADDING, ' ');
   if (const auto code = parser.iterate(padded.data(), body.size(), padded.size()).get(document)) {
     return FailMalformed(code);
@@ -194,7 +198,14 @@ JsonReader::JsonReader() : state_(std::make_unique<State>()) {}
 JsonReader::~JsonReader() = default;
 
 bool JsonReader::ReadCheck(std::string_view body) {
+  state_->Clear();
   State::Object object;
+  if (state_->ReadPlain(body, object)) [[likely]] {
+    object.check.attributes = state_->attributes;
+    state_->checks.push_back(object.check);
+    return true;
+  }
+  object = {};
   if (!state_->Read(body, kCheckMembers | kChecks, object)) {
     return false;
   }

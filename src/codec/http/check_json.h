@@ -1,5 +1,5 @@
 // JSON bodies of the HTTP front, read without building a tree. One reader per thread; what it gives
-// points into the reader and is good until it reads again.
+// points into the reader or into the body, and is good until it reads again or the body goes.
 //
 //   {"key": "user-1"}
 //   {"attributes": {"ip": "192.0.2.1", "path": "/login"}, "cost": 2, "peek": false, "id": "r-1"}
@@ -83,8 +83,9 @@ class JsonReader {
 
   [[nodiscard]] std::string_view error() const noexcept;
 
+  struct State;  // for the files that make up the reader
+
  private:
-  struct State;
   std::unique_ptr<State> state_;
 };
 

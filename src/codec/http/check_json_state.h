@@ -1,5 +1,5 @@
 // What is behind a JsonReader: check_json.cc reads objects, check_json_values.cc single values and
-// says what is wrong with them.
+// says what is wrong with them, check_json_plain.cc reads the usual body in a shorter way.
 #pragma once
 
 // A value that is not what it should be is an answer here, never an exception.
@@ -66,7 +66,11 @@ struct JsonReader::State {
     std::string_view to;
   };
 
+  // Forgets what was read before.
+  void Clear();
   bool Read(std::string_view body, uint16_t members, Object& into);
+  // False: it may be good or bad, and something of it may have been taken already.
+  bool ReadPlain(std::string_view body, Object& into);
   bool ReadObject(ondemand::object object, uint16_t members, Object& into);
   bool ReadMember(Member member, ondemand::value value, Object& into);
   bool ReadChecks(ondemand::value value);

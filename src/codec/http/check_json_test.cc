@@ -1,11 +1,14 @@
 #include "codec/http/check_json.h"
 
+#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "codec/http/check_json_state.h"
 
 namespace weir::codec::http {
 namespace {
@@ -265,6 +268,57 @@ TEST(CheckJson, ReadsASwitch) {
             "Both \"rule\" and \"to\" are needed: which rule, and what it becomes.");
   EXPECT_FALSE(reader.ReadSwitch(R"({"rule": "login", "to": "off", "lasts": 0})"));
   EXPECT_FALSE(reader.ReadSwitch(R"({"rule": "", "to": "off"})"));
+}
+
+// Whatever the short way takes, the reader of all JSON reads the same. Bodies that are nearly right
+// are where two readers would part.
+TEST(CheckJson, ReadsPlainBodiesAsAllOthers) {
+  constexpr std::string_view kSeeds[] = {
+      R"({"key":"user-1"})",
+      R"( { "key" : "a b" , "cost" : 12 } )",
+      R"({"attributes":{"ip":"192.0.2.1","path":"/login"},"cost":0})",
+      R"({"cost":123456789,"attributes":{},"key":"x"})",
+  };
+  constexpr std::string_view kBytes = "{}[]\",:\\0019.-eE \n\t\x01\x7f\xc3ku";
+  constexpr uint16_t kMembers = kAttributes | kKey | kCost | kPeek | kId;
+  std::mt19937 random(7);
+  JsonReader::State plain;
+  JsonReader::State full;
+  int taken = 0;
+  int refused = 0;
+  for (int i = 0; i < 40'000; ++i) {
+    std::string body(kSeeds[random() % std::size(kSeeds)]);
+    for (size_t edits = random() % 3; edits != 0; --edits) {
+      const size_t at = random() % body.size();
+      const char byte = kBytes[random() % kBytes.size()];
+      switch (random() % 3) {
+        case 0:
+          body[at] = byte;
+          break;
+        case 1:
+          body.insert(at, 1, byte);
+          break;
+        default:
+          body.erase(at, 1);
+      }
+    }
+    plain.Clear();
+    JsonReader::State::Object short_way;
+    JsonReader::State::Object long_way;
+    const bool is_plain = plain.ReadPlain(body, short_way);
+    const bool is_good = full.Read(body, kMembers, long_way) && full.HasCounted(long_way);
+    if (is_plain) {
+      ASSERT_TRUE(is_good) << body << ": " << full.error;
+      ASSERT_EQ(Copy(plain.attributes), Copy(full.attributes)) << body;
+      ASSERT_EQ(short_way.check.cost, long_way.check.cost) << body;
+      ASSERT_EQ(short_way.seen, long_way.seen) << body;
+      ++taken;
+    } else {
+      ++refused;
+    }
+  }
+  EXPECT_GT(taken, 10'000);
+  EXPECT_GT(refused, 10'000);
 }
 
 }  // namespace

@@ -8,11 +8,39 @@
 namespace weir::codec::http {
 namespace {
 
+// The letters of a method as one number.
+constexpr size_t kMethodBytesMax = 7;
+constexpr uint64_t Letters(std::string_view text) {
+  uint64_t letters = 0;
+  for (const char letter : text) {
+    letters = letters << 8 | static_cast<uint8_t>(letter);
+  }
+  return letters;
+}
+
+// Whatever is found is a token.
 Method FindMethod(std::string_view text) {
-  constexpr std::string_view kNames[] = {"GET",    "HEAD",    "POST", "PUT",
-                                         "DELETE", "OPTIONS", "PATCH"};
-  const auto* const found = std::find(std::begin(kNames), std::end(kNames), text);
-  return static_cast<Method>(found - std::begin(kNames));
+  if (text.size() > kMethodBytesMax) {
+    return Method::kOther;
+  }
+  switch (Letters(text)) {
+    case Letters("GET"):
+      return Method::kGet;
+    case Letters("HEAD"):
+      return Method::kHead;
+    case Letters("POST"):
+      return Method::kPost;
+    case Letters("PUT"):
+      return Method::kPut;
+    case Letters("DELETE"):
+      return Method::kDelete;
+    case Letters("OPTIONS"):
+      return Method::kOptions;
+    case Letters("PATCH"):
+      return Method::kPatch;
+    default:
+      return Method::kOther;
+  }
 }
 
 }  // namespace
@@ -33,14 +61,16 @@ RequestParser::Step RequestParser::ReadRequestLine(std::string_view input) {
   if (const Step step = TakeLine(input, LineKind::kRequest, line); step != Step::kNext) {
     return step;
   }
-  const std::string_view text = input.substr(line.offset, line.size);
+  constexpr std::string_view kUsualEnd = " HTTP/1.1";
+  const std::string_view text(input.data() + line.offset, line.size);
   const size_t first = text.find(' ');
-  const size_t last = text.rfind(' ');
-  if (first == last || !IsToken(text.substr(0, first))) {
+  const size_t last = text.ends_with(kUsualEnd) ? text.size() - kUsualEnd.size() : text.rfind(' ');
+  const std::string_view method = text.substr(0, first);
+  request_.method = FindMethod(method);
+  if (first == last || (request_.method == Method::kOther && !IsToken(method))) {
     return Fail(400, "The request line is not: method, blank, target, blank, HTTP/1.1.");
   }
   method_ = {line.offset, static_cast<uint32_t>(first)};
-  request_.method = FindMethod(text.substr(0, first));
   if (const Step step = ReadVersion(text.substr(last + 1)); step != Step::kNext) {
     return step;
   }
@@ -65,7 +95,7 @@ RequestParser::Step RequestParser::ReadVersion(std::string_view version) {
 
 RequestParser::Step RequestParser::ReadTarget(std::string_view input, Span target) {
   target_ = target;
-  std::string_view text = input.substr(target.offset, target.size);
+  std::string_view text(input.data() + target.offset, target.size);
   if (!IsTarget(text)) {
     return Fail(400, "The request's target holds a blank, a '#' or a byte that must be escaped.");
   }
@@ -95,14 +125,13 @@ RequestParser::Step RequestParser::ReadTarget(std::string_view input, Span targe
   return Step::kNext;
 }
 
-RequestParser::Step RequestParser::NoteField(std::string_view input, const FieldSpan& field) {
-  uint8_t& first = request_.first_known[static_cast<size_t>(field.known)];
+RequestParser::Step RequestParser::NoteField(Known known, std::string_view value) {
+  uint8_t& first = request_.first_known[static_cast<size_t>(known)];
   const bool again = first != Request::kAbsent;
   if (!again) {
     first = static_cast<uint8_t>(spans_.size() - 1);
   }
-  const std::string_view value = input.substr(field.value.offset, field.value.size);
-  switch (field.known) {
+  switch (known) {
     case Known::kHost:
       if (again) {
         return Fail(400, "The request has more than one Host.");
@@ -139,15 +168,16 @@ RequestParser::Step RequestParser::NoteConnection(std::string_view value) {
 
 RequestParser::Step RequestParser::NoteLength(std::string_view value) {
   constexpr size_t kDigitsMax = 18;  // far above any limit, and below 2^63
-  if (value.empty() || !std::all_of(value.begin(), value.end(), IsDigit)) {
+  if (value.empty()) {
     return Fail(400, "Content-Length is not a decimal number.");
   }
   has_length_ = true;
   length_ = 0;
-  if (value.size() <= kDigitsMax) {
-    for (const char digit : value) {
-      length_ = length_ * 10 + static_cast<uint64_t>(digit - '0');
+  for (const char digit : value) {
+    if (!IsDigit(digit)) {
+      return Fail(400, "Content-Length is not a decimal number.");
     }
+    length_ = length_ * 10 + static_cast<uint64_t>(digit - '0');  // wraps if it is too long
   }
   if (value.size() > kDigitsMax || length_ > limits_.body_bytes_max) {
     return Fail(413, "The request's body is longer than the limit.");

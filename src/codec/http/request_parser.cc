@@ -43,7 +43,7 @@ RequestParser::Step RequestParser::Advance(std::span<char> input) {
     case State::kRequestLine:
       return ReadRequestLine(Text(input));
     case State::kFields:
-      return ReadField(Text(input));
+      return ReadFields(Text(input));
     case State::kBody:
       return ReadBody(Text(input));
     case State::kChunkSize:
@@ -66,30 +66,47 @@ bool RequestParser::TakeContinue() noexcept {
   return wanted;
 }
 
-// The line at position_ without its CR LF, once it is whole. Its length is judged before its
-// content, so that the answer does not depend on how the bytes arrive.
-RequestParser::Step RequestParser::TakeLine(std::string_view input, LineKind kind, Span& line) {
-  const uint32_t bytes_max = kind == LineKind::kChunk ? kChunkLineMax : limits_.line_bytes_max;
-  const size_t end = input.find('\n', std::max(position_, scanned_));
-  const size_t seen = std::min(end, input.size());
-  if (seen - position_ > bytes_max + size_t{1}) {
-    switch (kind) {
-      case LineKind::kRequest:
-        return Fail(414, "The request line is longer than the limit.");
-      case LineKind::kField:
-        return Fail(431, "A header line is longer than the limit.");
-      case LineKind::kChunk:
-        return Fail(400, "The line with a chunk's size is longer than the limit.");
-    }
+// Where the line at position_ may end at most. Its length is judged before its content, so that the
+// answer does not depend on how the bytes arrive.
+size_t RequestParser::LineEndMax(LineKind kind) const noexcept {
+  if (kind == LineKind::kChunk) {
+    return position_ + kChunkLineMax + size_t{1};
   }
-  if (kind != LineKind::kChunk && !head_complete() && seen >= limits_.head_bytes_max) {
+  const size_t most = position_ + limits_.line_bytes_max + size_t{1};
+  return head_complete() ? most : std::min(most, limits_.head_bytes_max - size_t{1});
+}
+
+RequestParser::Step RequestParser::FailTooLong(LineKind kind, size_t seen) {
+  if (kind == LineKind::kChunk) {
+    return Fail(400, "The line with a chunk's size is longer than the limit.");
+  }
+  if (seen - position_ <= limits_.line_bytes_max + size_t{1}) {
     return Fail(431, "The request's head is longer than the limit.");
   }
-  if (end == std::string_view::npos) {
-    scanned_ = static_cast<uint32_t>(input.size());
-    return Step::kMore;
+  return kind == LineKind::kRequest ? Fail(414, "The request line is longer than the limit.")
+                                    : Fail(431, "A header line is longer than the limit.");
+}
+
+RequestParser::Step RequestParser::AwaitLine(std::string_view input, LineKind kind) {
+  if (input.size() > LineEndMax(kind)) {
+    return FailTooLong(kind, input.size());
   }
-  if (end == position_ || input[end - 1] != '\r') {
+  scanned_ = static_cast<uint32_t>(input.size());
+  return Step::kMore;
+}
+
+// The line at position_ without its CR LF, once it is whole.
+RequestParser::Step RequestParser::TakeLine(std::string_view input, LineKind kind, Span& line) {
+  const size_t from = std::max(position_, scanned_);
+  const void* const found = std::memchr(input.data() + from, '\n', input.size() - from);
+  if (found == nullptr) {
+    return AwaitLine(input, kind);
+  }
+  const auto end = static_cast<size_t>(static_cast<const char*>(found) - input.data());
+  if (end > LineEndMax(kind)) [[unlikely]] {
+    return FailTooLong(kind, end);
+  }
+  if (end == position_ || input[end - 1] != '\r') [[unlikely]] {
     return Fail(400, "A line ends with LF alone; lines end with CR LF.");
   }
   line = {.offset = position_, .size = static_cast<uint32_t>(end - 1 - position_)};
@@ -97,25 +114,33 @@ RequestParser::Step RequestParser::TakeLine(std::string_view input, LineKind kin
   return Step::kNext;
 }
 
-RequestParser::Step RequestParser::ReadField(std::string_view input) {
-  Span line;
-  if (const Step step = TakeLine(input, LineKind::kField, line); step != Step::kNext) {
-    return step;
+RequestParser::Step RequestParser::ReadFields(std::string_view input) {
+  for (;;) {
+    Span line;
+    if (const Step step = TakeLine(input, LineKind::kField, line); step != Step::kNext) {
+      return step;
+    }
+    if (line.size == 0) {
+      return FinishHead(input);
+    }
+    if (const Step step = ReadField(input, line); step != Step::kNext) {
+      return step;
+    }
   }
-  if (line.size == 0) {
-    return FinishHead(input);
-  }
-  const std::string_view text = input.substr(line.offset, line.size);
+}
+
+RequestParser::Step RequestParser::ReadField(std::string_view input, Span line) {
+  const std::string_view text(input.data() + line.offset, line.size);
   if (IsBlank(text.front())) {
     return Fail(400, "A header line begins with a blank; folded lines are not allowed.");
   }
   const size_t colon = std::min(text.find(':'), text.size());
-  const std::string_view name = text.substr(0, colon);
+  const std::string_view name(text.data(), colon);
   const Known known = FindKnown(name);
   if (colon == text.size() || (known == Known::kNone && !IsToken(name))) {
     return Fail(400, "A header line does not begin with a name and a colon.");
   }
-  const std::string_view value = TrimBlanks(text.substr(colon + 1));
+  const std::string_view value = TrimBlanks({name.end() + 1, text.end()});
   if (HasControl(value)) {
     return Fail(400, "A header value holds a control byte.");
   }
@@ -126,7 +151,7 @@ RequestParser::Step RequestParser::ReadField(std::string_view input) {
                     .value = {static_cast<uint32_t>(value.data() - input.data()),
                               static_cast<uint32_t>(value.size())},
                     .known = known});
-  return known == Known::kNone ? Step::kNext : NoteField(input, spans_.back());
+  return known == Known::kNone ? Step::kNext : NoteField(known, value);
 }
 
 RequestParser::Step RequestParser::ReadBody(std::string_view input) {
@@ -206,10 +231,12 @@ RequestParser::Step RequestParser::ReadTrailer(std::string_view input) {
 }
 
 void RequestParser::Finish(std::string_view input) {
-  const auto view = [input](Span span) { return input.substr(span.offset, span.size); };
-  fields_.clear();
-  for (const FieldSpan& span : spans_) {
-    fields_.push_back({view(span.name), view(span.value), span.known});
+  const auto view = [input](Span span) {
+    return std::string_view(input.data() + span.offset, span.size);
+  };
+  fields_.resize(spans_.size());
+  for (size_t i = 0; i < spans_.size(); ++i) {
+    fields_[i] = {view(spans_[i].name), view(spans_[i].value), spans_[i].known};
   }
   request_.fields = fields_;
   request_.method_text = view(method_);

@@ -83,11 +83,15 @@ class RequestParser {
 
   Step Advance(std::span<char> input);
   Step TakeLine(std::string_view input, LineKind kind, Span& line);
+  Step AwaitLine(std::string_view input, LineKind kind);
+  [[nodiscard]] size_t LineEndMax(LineKind kind) const noexcept;
+  Step FailTooLong(LineKind kind, size_t seen);
   Step ReadRequestLine(std::string_view input);
   Step ReadTarget(std::string_view input, Span target);
   Step ReadVersion(std::string_view version);
-  Step ReadField(std::string_view input);
-  Step NoteField(std::string_view input, const FieldSpan& field);
+  Step ReadFields(std::string_view input);
+  Step ReadField(std::string_view input, Span line);
+  Step NoteField(Known known, std::string_view value);
   Step NoteConnection(std::string_view value);
   Step NoteLength(std::string_view value);
   Step FinishHead(std::string_view input);
