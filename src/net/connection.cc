@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
 
 namespace weir::net {
 
@@ -37,6 +38,7 @@ Connection::Connection(Loop& loop, Socket socket, std::unique_ptr<Session> sessi
       session_(std::move(session)),
       limits_(limits),
       place_(std::move(place)) {
+  session_->SetHost(this);
   loop_.Add(*this);
 }
 
@@ -65,6 +67,7 @@ void Connection::Drain() {
 
 // Only while nothing is being written: what the session says goes after what it said before.
 void Connection::Wake() {
+  wake_wanted_ = false;
   if (session_->OnWake(output_) == Next::kClose) {
     next_ = Next::kClose;
   }
@@ -76,6 +79,22 @@ void Connection::Wake() {
   } else {
     SetDeadline();
   }
+}
+
+void Connection::WakeSoon() noexcept {
+  wake_wanted_ = true;
+  if (waking_) {
+    return;
+  }
+  waking_ = true;
+  asio::post(loop_.context(), [this] {
+    waking_ = false;
+    if (state_ == State::kClosed) {
+      Abort();
+    } else if (state_ == State::kReading && !answering_ && wake_wanted_) {
+      Wake();
+    }
+  });
 }
 
 void Connection::SetTimeout(Deadlines::Seconds seconds) {
@@ -190,6 +209,9 @@ void Connection::AnswerAll() {
       SetTimeout(limits_.message_s);
     }
     Read();
+    if (wake_wanted_) {
+      WakeSoon();
+    }
     return;
   }
 }
@@ -231,6 +253,9 @@ void Connection::WriteRest() {
       Leave();
     } else if (reading_) {
       SetTimeout(loop_.draining() ? kLeavingSeconds : limits_.idle_s);  // it spoke unasked
+      if (wake_wanted_) {
+        Wake();
+      }
     } else {
       Answer();
     }

@@ -27,7 +27,7 @@ struct ConnectionLimits {
   size_t input_bytes_max = size_t{2} << 20;
 };
 
-class Connection final : public Deadlines::Entry {
+class Connection final : public Deadlines::Entry, private SessionHost {
  public:
   // Takes over: from here on the loop owns it.
   static void Open(Loop& loop, Socket socket, std::unique_ptr<Session> session,
@@ -64,9 +64,12 @@ class Connection final : public Deadlines::Entry {
   void WriteRest();
   void Leave();
   void Wake();
+  void WakeSoon() noexcept override;
   void SetTimeout(Deadlines::Seconds seconds);
   void SetDeadline();
-  [[nodiscard]] bool IsUnderWay() const noexcept { return reading_ || writing_ || answering_; }
+  [[nodiscard]] bool IsUnderWay() const noexcept {
+    return reading_ || writing_ || answering_ || waking_;
+  }
 
   Loop& loop_;
   Socket socket_;
@@ -82,7 +85,9 @@ class Connection final : public Deadlines::Entry {
   // Operations of the socket that will call back.
   bool reading_ = false;
   bool writing_ = false;
-  bool answering_ = false;  // the session is at it, perhaps waiting
+  bool waking_ = false;
+  bool wake_wanted_ = false;  // as soon as nothing is being written
+  bool answering_ = false;    // the session is at it, perhaps waiting
   Deadlines::Seconds timeout_at_ = Deadlines::kNever;
 };
 

@@ -20,6 +20,16 @@ struct Peer {
   std::string identity{};  // of the certificate that it showed; empty: none
 };
 
+// Where a session lives.
+class SessionHost {
+ public:
+  // OnWake soon: not within this call.
+  virtual void WakeSoon() noexcept = 0;
+
+ protected:
+  ~SessionHost() = default;
+};
+
 class Session {
  public:
   enum class Next : uint8_t {
@@ -53,12 +63,27 @@ class Session {
 
   // Asked after each answer: in how many seconds OnWake is wanted; 0: not at all.
   [[nodiscard]] virtual uint32_t WakeAfter() { return 0; }
+  // Before anything else; it outlives the session. None: nobody is woken.
+  void SetHost(SessionHost* host) noexcept { host_ = host; }
   // Something to say without being asked: what is written is sent. kClose ends the connection, all
   // else goes on.
   virtual Next OnWake(base::ByteBuffer& output) {
     (void)output;
     return Next::kIdle;
   }
+
+ protected:
+  // There is something to say. On the loop; not after the session's end.
+  void AskToWake() noexcept {
+    if (host_ != nullptr) {
+      host_->WakeSoon();
+    }
+  }
+
+  [[nodiscard]] SessionHost* host() const noexcept { return host_; }
+
+ private:
+  SessionHost* host_ = nullptr;
 };
 
 // Makes a session for each connection. One per loop and listener, used on that loop only.

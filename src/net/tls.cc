@@ -205,6 +205,7 @@ class TlsSession final : public Session {
     if (done == 1) {
       peer_.identity = IdentityOf(ssl_.get());
       session_ = factory_.Open(peer_);
+      session_->SetHost(host());
       amidst_ = false;
       if (draining_) {
         session_->OnDrain();

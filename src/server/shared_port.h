@@ -25,6 +25,7 @@ class SharedPortSession final : public net::Session {
         return {0, begun.empty() ? Next::kIdle : Next::kMessage};
       }
       session_ = (may_be_http2 ? grpc_ : http_).Open(peer_);
+      session_->SetHost(host());
       if (draining_) {
         session_->OnDrain();
       }

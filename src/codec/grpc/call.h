@@ -12,10 +12,12 @@
 #include "weir/time.h"
 
 #include "codec/grpc/framing.h"
+#include "codec/grpc/status.h"
 
 namespace weir::codec::grpc {
 
 class Method;
+class Session;
 
 class Call {
  public:
@@ -27,6 +29,24 @@ class Call {
     ++replies_;
     return answer_.data() + at + kPrefixBytes;
   }
+
+  // A unary method that cannot answer yet says so within OnMessage, and later, if the call is still
+  // there then, replies and ends it. Nothing else may be done with the call in between.
+  struct Later {
+    Call* call;
+    uint64_t serial;
+
+    // None: it has ended meanwhile; nobody wants the answer.
+    [[nodiscard]] Call* Find() const noexcept {
+      return call->serial_ == serial && call->is_later_ ? call : nullptr;
+    }
+  };
+  [[nodiscard]] Later AnswerLater() noexcept {
+    is_later_ = true;
+    return {this, serial_};
+  }
+  // REQUIRES: found by a Later.
+  void End(Status status);
 
   // What was replied and is not sent yet, each message behind its prefix.
   [[nodiscard]] std::string_view answer() const noexcept { return answer_; }
@@ -50,6 +70,7 @@ class Call {
   static constexpr size_t kKeptBytes = 4096;
 
   void Reset() {
+    ++serial_;
     note = 0;
     text.clear();
     method_ = nullptr;
@@ -69,11 +90,13 @@ class Call {
     status_ = 0;
     content_type_ = ContentType::kOther;
     answer_state_ = Answer::kNone;
-    is_post_ = bad_timeout_ = request_ended_ = false;
+    is_post_ = bad_timeout_ = request_ended_ = is_later_ = false;
     next_ = previous_ = nullptr;
   }
 
+  Session* session_ = nullptr;
   Method* method_ = nullptr;
+  uint64_t serial_ = 0;  // another for each use
   std::string request_;  // bytes of messages that were not given to the method yet
   std::string answer_;
   std::string status_message_;
@@ -90,6 +113,7 @@ class Call {
   bool is_post_ = false;
   bool bad_timeout_ = false;
   bool request_ended_ = false;
+  bool is_later_ = false;
   // Of the session's open calls, or of the pool's free ones.
   Call* next_ = nullptr;
   Call* previous_ = nullptr;

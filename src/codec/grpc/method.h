@@ -30,7 +30,8 @@ class Method {
   [[nodiscard]] std::string_view path() const noexcept { return path_; }
   [[nodiscard]] Shape shape() const noexcept { return shape_; }
 
-  // A whole message. The answer goes by call.Reply; a status other than ok ends the call instead.
+  // A whole message. The answer goes by call.Reply, now or later (Call::AnswerLater); a status
+  // other than ok ends the call instead.
   virtual Status OnMessage(Call& call, std::string_view message) = 0;
   // A server stream that is open: about once a second, and when the server begins to go.
   virtual Status OnWake(Call& call) {

@@ -263,6 +263,7 @@ int Session::OnBeginRequest(int32_t stream) {
   if (call == nullptr) {
     return nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream, NGHTTP2_REFUSED_STREAM);
   }
+  call->session_ = this;
   call->stream_ = stream;
   call->began_ = now_;
   call->next_ = open_;
@@ -365,6 +366,9 @@ void Session::OnRequestEnd(Call& call) {
     return;
   }
   const Method::Shape shape = call.method_->shape();
+  if (call.is_later_ && call.request_.empty()) {
+    return;
+  }
   if (!call.request_.empty()) {
     Finish(call, {Code::kInternal, "the request ends within a message"});
   } else if (shape != Method::Shape::kBidiStream && call.messages_ != 1) {
@@ -393,6 +397,9 @@ void Session::Deliver(Call& call) {
       status = {Code::kUnimplemented, "expected one message, found more"};
     } else {
       status = call.method_->OnMessage(call, rest.substr(kPrefixBytes, prefix.size));
+      if (call.answer_state_ > Call::Answer::kBegun) {
+        return;  // it was not that late, and has ended
+      }
       taken += kPrefixBytes + prefix.size;
     }
   }
@@ -405,6 +412,13 @@ void Session::Deliver(Call& call) {
   shared_.calls.Release(taken);
   if (call.method_->shape() != Method::Shape::kUnary && call.messages_ + call.replies_ != 0) {
     Begin(call);
+  }
+}
+
+void Call::End(Status status) {
+  session_->Finish(*this, std::move(status));
+  if (session_->on_later_ != nullptr) {
+    session_->on_later_();
   }
 }
 
@@ -430,6 +444,7 @@ void Session::Begin(Call& call) {
 }
 
 void Session::Finish(Call& call, Status status) {
+  call.is_later_ = false;
   DropRequest(call);
   ++answers_;
   errors_ += static_cast<uint64_t>(!status.ok());

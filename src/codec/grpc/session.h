@@ -1,16 +1,18 @@
 // One HTTP/2 connection that speaks gRPC: bytes in, calls of methods, bytes out. No socket and no
 // clock: who feeds it says what time it is.
 //
-// All that one read asks for is answered by the time Receive returns, and Send gives it as one
-// piece. What a peer may do is bounded (SessionLimits, FloodGuard): beyond that a stream, or the
-// connection, ends with a word that says why.
+// All that one read asks for is answered by the time Receive returns, but for what methods answer
+// later, and Send gives it as one piece. What a peer may do is bounded (SessionLimits, FloodGuard):
+// beyond that a stream, or the connection, ends with a word that says why.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weir/time.h"
 
@@ -71,6 +73,9 @@ class Session {
   bool Drain(Timestamp now);
 
   [[nodiscard]] bool established() const noexcept { return established_; }
+  // What is called when a method has answered later, so that Send is called.
+  void OnLater(std::function<void()> told) { on_later_ = std::move(told); }
+
   // Calls answered so far, and those of them that did not end well.
   [[nodiscard]] uint64_t answers() const noexcept { return answers_; }
   [[nodiscard]] uint64_t errors() const noexcept { return errors_; }
@@ -78,6 +83,7 @@ class Session {
   [[nodiscard]] std::string_view fault() const noexcept { return fault_; }
 
  private:
+  friend class Call;
   friend struct SessionCallbacks;
 
   enum class Going : uint8_t {
@@ -120,6 +126,7 @@ class Session {
   Timestamp pinged_{};
   Timestamp going_since_{};
   std::string_view fault_;
+  std::function<void()> on_later_;
   uint64_t answers_ = 0;
   uint64_t errors_ = 0;
   Going going_ = Going::kNo;

@@ -19,6 +19,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr std::string_view kReverse = "/test.Words/Reverse";
+constexpr std::string_view kLater = "/test.Words/Later";
 constexpr std::string_view kCheck = "/grpc.health.v1.Health/Check";
 constexpr std::string_view kWatch = "/grpc.health.v1.Health/Watch";
 
@@ -34,10 +35,40 @@ class Reverse final : public Method {
   }
 };
 
+// Answers when it is told to, or at once to "now".
+class AnswersLater final : public Method {
+ public:
+  AnswersLater() : Method(std::string(kLater), Shape::kUnary) {}
+  Status OnMessage(Call& call, std::string_view message) override {
+    asked.push_back(call.AnswerLater());
+    if (message == "now") {
+      Answer(asked.size() - 1, "at once");
+    }
+    return {};
+  }
+  // Whether anybody still wanted it.
+  bool Answer(size_t index, std::string_view text, Status status = {}) {
+    Call* const call = asked[index].Find();
+    if (call == nullptr) {
+      return false;
+    }
+    if (status.ok()) {
+      std::copy(text.begin(), text.end(), call->Reply(text.size()));
+    }
+    call->End(std::move(status));
+    return true;
+  }
+
+  std::vector<Call::Later> asked;
+};
+
 class SessionTest : public testing::Test {
  protected:
   SessionTest() {
     shared_.methods.Add(std::make_unique<Reverse>());
+    auto later = std::make_unique<AnswersLater>();
+    later_ = later.get();
+    shared_.methods.Add(std::move(later));
     AddHealth(shared_.methods, [this](std::string_view service) {
       return service.empty() ? health_ : Health::kUnknownService;
     });
@@ -66,6 +97,7 @@ class SessionTest : public testing::Test {
   Health health_ = Health::kServing;
   Timestamp now_{seconds(1000)};
   SessionShared shared_;
+  AnswersLater* later_ = nullptr;
   TestClient client_;
   std::unique_ptr<Session> session_;
 };
@@ -79,6 +111,48 @@ TEST_F(SessionTest, ACallIsAnsweredWithItsMessageAndStatusZero) {
   EXPECT_TRUE(answer.closed);
   EXPECT_EQ(session_->answers(), 1U);
   EXPECT_EQ(session_->errors(), 0U);
+}
+
+TEST_F(SessionTest, AMethodMayAnswerLaterAndInAnyOrder) {
+  int told = 0;
+  Open().OnLater([&told] { ++told; });
+  TestClient::Answer& first = Ask(kLater, Framed("a"));
+  TestClient::Answer& second = Ask(kLater, Framed("b"));
+  EXPECT_FALSE(first.closed);
+  EXPECT_EQ(session_->answers(), 0U);
+  EXPECT_TRUE(later_->Answer(1, "two"));
+  EXPECT_EQ(told, 1);
+  EXPECT_TRUE(Exchange());
+  EXPECT_EQ(second.body, Framed("two"));
+  EXPECT_EQ(second.fields["grpc-status"], "0");
+  EXPECT_TRUE(second.closed);
+  EXPECT_FALSE(first.closed);
+  EXPECT_TRUE(later_->Answer(0, "", {Code::kUnavailable, "away"}));
+  EXPECT_TRUE(Exchange());
+  EXPECT_EQ(first.fields["grpc-status"], "14");
+  EXPECT_EQ(session_->answers(), 2U);
+  EXPECT_FALSE(later_->Answer(0, "again")) << "once";
+}
+
+TEST_F(SessionTest, LaterMayBeAtOnce) {
+  TestClient::Answer& answer = Ask(kLater, Framed("now"));
+  EXPECT_EQ(answer.body, Framed("at once"));
+  EXPECT_EQ(answer.fields["grpc-status"], "0");
+  EXPECT_EQ(Ask(kReverse, Framed("abc")).body, Framed("cba")) << "no bytes are counted twice";
+}
+
+TEST_F(SessionTest, WhoWantsAnAnswerLaterMayHaveGone) {
+  Open();
+  auto fields = TestClient::Asking(kLater);
+  fields.emplace_back("grpc-timeout", "50m");
+  const int32_t stream = client_.Ask(fields, Framed("a"));
+  EXPECT_TRUE(Exchange());
+  Wake(seconds(1));
+  EXPECT_EQ(client_.answer(stream).fields["grpc-status"], "4");
+  EXPECT_FALSE(later_->Answer(0, "too late"));
+  (void)Ask(kLater, Framed("b"));
+  session_ = nullptr;
+  EXPECT_FALSE(later_->Answer(1, "to nobody"));
 }
 
 TEST_F(SessionTest, ReadsTheSameWhereverItsBytesAreCut) {
