@@ -56,7 +56,7 @@ class Call {
   void Forget() noexcept;
 
  protected:
-  ~Call() { Forget(); }
+  virtual ~Call() { Forget(); }
 
  private:
   friend class Engine;

@@ -19,6 +19,7 @@
 
 #include "redis/call.h"
 #include "redis/options.h"
+#include "redis/slots.h"
 #include "redis/status.h"
 
 namespace weir::redis {
@@ -55,13 +56,10 @@ class Client {
 
  private:
   class State;
-  explicit Client(std::unique_ptr<State> state);
+  explicit Client(std::shared_ptr<State> state);
 
-  const std::unique_ptr<State> state_;
+  // Shared with what the loop still has to run.
+  const std::shared_ptr<State> state_;
 };
-
-// The slot of a key: CRC16 of what is between the first { and the next }, if that is not empty,
-// else of all of it.
-[[nodiscard]] uint16_t SlotOf(std::string_view key) noexcept;
 
 }  // namespace weir::redis

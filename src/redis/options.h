@@ -84,7 +84,7 @@ struct Options {
   Duration reconnect_max = std::chrono::milliseconds(800);
   uint32_t in_flight_max = 128;  // to one node
   uint32_t connections = 1;      // to one node
-  uint32_t call_bytes_max = 1 << 20;
+  uint32_t call_bytes_max = 64 << 10;
   BreakerOptions breaker;
 
   // The error names what was found and what is expected; never a password.

@@ -1,0 +1,70 @@
+// When a node is left alone. Pure: time and chance come from outside.
+//
+// Closed, it counts. It opens on so many failures in a row, or when half of a second's calls fail.
+// Open, nobody asks the node for a while. Then it probes: one question at a time, of our own, and
+// so many good answers in a row close it. A node that was only away (its connection ended, it said
+// that it cannot serve) is looked at sooner the first time; one that keeps failing is not, so that
+// a flapping node costs two transitions in ten seconds at most.
+#pragma once
+
+#include <cstdint>
+
+#include "weir/time.h"
+
+#include "redis/options.h"
+#include "redis/status.h"
+
+namespace weir::redis {
+
+class Breaker {
+ public:
+  enum class Cause : uint8_t { kSilence, kAway };
+
+  explicit Breaker(const BreakerOptions& options) : options_(options) {}
+
+  [[nodiscard]] BreakerState state() const noexcept { return state_; }
+  [[nodiscard]] bool closed() const noexcept { return state_ == BreakerState::kClosed; }
+  // REQUIRES: state() == kOpen. When to probe.
+  [[nodiscard]] Timestamp probe_at() const noexcept { return probe_at_; }
+  [[nodiscard]] uint64_t transitions() const noexcept { return transitions_; }
+
+  // A call was answered, by whatever shows that the node works.
+  void OnSuccess(Timestamp now) noexcept {
+    consecutive_ = 0;
+    Count(now);
+  }
+  // True: it opened just now. `chance` is in [0, 1).
+  bool OnFailure(Timestamp now, Cause cause, double chance) noexcept;
+
+  // REQUIRES: state() == kOpen.
+  void BeginProbing() noexcept {
+    state_ = BreakerState::kProbing;
+    successes_ = 0;
+  }
+  // REQUIRES: state() == kProbing. True: it closed just now.
+  bool OnProbe(Timestamp now, bool good, double chance) noexcept;
+
+ private:
+  void Count(Timestamp now) noexcept {
+    if (now - window_start_ >= std::chrono::seconds(1)) {
+      window_start_ = now;
+      calls_ = failures_ = 0;
+    }
+    ++calls_;
+  }
+  void Open(Timestamp now, Duration hold, double chance) noexcept;
+
+  const BreakerOptions options_;
+  BreakerState state_ = BreakerState::kClosed;
+  uint32_t consecutive_ = 0;
+  uint32_t calls_ = 0;  // of this second
+  uint32_t failures_ = 0;
+  uint32_t successes_ = 0;  // of probes
+  bool opened_before_ = false;
+  Timestamp window_start_{};
+  Timestamp closed_at_{};
+  Timestamp probe_at_{};
+  uint64_t transitions_ = 0;
+};
+
+}  // namespace weir::redis
