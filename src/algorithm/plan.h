@@ -74,6 +74,9 @@ struct Plan {
 
   // Queues, in ticks: the debt up to which everything starts at once. 0: not a queue.
   uint64_t undelayed = 0;
+
+  // Shared stores only: ticks to a microsecond (store/redis/shared_plan.h).
+  uint64_t subdivision = 1;
 };
 
 // Whether 8-byte slots can hold this quota.

@@ -1,0 +1,95 @@
+// A question to the store as a script call, and its answer as decisions. No sockets, no wire
+// format: keys and arguments are texts, replies are the integers of the script's flat array.
+//
+//   ChargeCall call;                            // kept and used again: then nothing is allocated
+//   call.Encode(asks, {.id = &id});
+//   ... EVALSHA Get(call.script()).sha1 <n> call.keys() call.arguments() ...
+//   switch (call.Decode(integers, decisions, marks)) { ... }
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "weir/decision.h"
+
+#include "store/redis/key_name.h"
+#include "store/redis/script_set.h"
+#include "store/redis/shared_plan.h"
+
+namespace weir::script {
+
+inline constexpr uint64_t kAnyWait = ~uint64_t{0};
+
+// One quota asked for one key. The plan and the key's digest go together: plan->kind().
+struct Ask {
+  const SharedPlan* plan = nullptr;
+  Digest key{};
+  uint64_t cost = 1;
+  ChargeMode mode = ChargeMode::kAdmit;
+  bool apart = false;               // decided by itself, without a say in the others
+  uint64_t max_wait_ns = kAnyWait;  // queues only
+  uint64_t lease_us = 0;            // holds only; 0: the quota's
+};
+
+// The state right after a charge, enough to give it back. charged == 0: nothing to give back.
+struct Mark {
+  std::array<uint64_t, 4> words{};  // holds: the first one is the fence
+  uint32_t charged = 0;
+};
+
+enum class Reading : uint8_t {
+  kDone,
+  kAgain,  // the store's clock is outside of the calendar periods that were sent: encode again
+  kBad,    // not a reply of this script: count it as a failure of the store
+};
+
+struct CallOptions {
+  const Digest* id = nullptr;         // given: charged once however often it comes
+  uint64_t id_memory_ms = 60'000;     // for how long
+  int64_t now_us = 0;                 // 0: the store's own clock; else this, for tests
+};
+
+class ChargeCall {
+ public:
+  static constexpr size_t kAsksMax = 64;
+
+  // One ask becomes its own script, several become kMany. The asks are copied.
+  // REQUIRES: 1 to kAsksMax asks with different keys, all of one slot.
+  void Encode(std::span<const Ask> asks, const CallOptions& options = {});
+
+  [[nodiscard]] Id script() const noexcept { return script_; }
+  [[nodiscard]] std::span<const std::string_view> keys() const noexcept { return keys_; }
+  [[nodiscard]] std::span<const std::string_view> arguments() const noexcept { return arguments_; }
+
+  // As many decisions as asks, and marks unless empty. After kAgain: Encode, with `now_us()` known.
+  Reading Decode(std::span<const int64_t> reply, std::span<Decision> decisions,
+                 std::span<Mark> marks = {});
+  // The store's time in the reply that was decoded last, in Unix microseconds.
+  [[nodiscard]] int64_t now_us() const noexcept { return now_us_; }
+  // Whether that reply says that all asks but those apart were admitted.
+  [[nodiscard]] bool all_admitted() const noexcept { return all_admitted_; }
+
+ private:
+  struct Part;  // one ask's share of the arguments
+
+  void Append(const Ask& ask, int64_t around_us);
+  size_t DecodeOne(const Ask& ask, std::span<const int64_t> values, bool one_of_denied,
+                   Decision& decision, Mark* mark);
+
+  std::vector<Ask> asks_;
+  std::vector<KeyName> names_;
+  std::vector<char> bytes_;
+  std::vector<size_t> ends_;  // of each argument in bytes_
+  std::vector<std::string_view> keys_;
+  std::vector<std::string_view> arguments_;
+  Id script_ = Id::kBucket;
+  int64_t now_us_ = 0;
+  bool all_admitted_ = false;
+  bool disagreed_ = false;
+};
+
+}  // namespace weir::script

@@ -1,0 +1,72 @@
+// The calls besides charging: giving back, a hold's lease, starting a key anew, reservations.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/redis/charge_call.h"
+
+namespace weir::script {
+
+// What was charged, where. The plan is the one it was charged under.
+struct Paid {
+  const SharedPlan* plan = nullptr;
+  Digest key{};
+  Mark mark;
+};
+
+// Several receipts of one slot. What is still owed of each is returned, never more than was paid;
+// holds end.
+class GiveBackCall {
+ public:
+  void Encode(std::span<const Paid> paid, int64_t now_us = 0);
+  [[nodiscard]] Id script() const noexcept { return Id::kGiveBack; }
+  [[nodiscard]] std::span<const std::string_view> keys() const noexcept { return keys_; }
+  [[nodiscard]] std::span<const std::string_view> arguments() const noexcept { return arguments_; }
+  // Units given back, of each. False: not a reply of this script.
+  bool Decode(std::span<const int64_t> reply, std::span<uint32_t> units) const;
+
+ private:
+  std::vector<Paid> paid_;
+  std::vector<KeyName> names_;
+  std::vector<char> bytes_;
+  std::vector<size_t> ends_;
+  std::vector<std::string_view> keys_;
+  std::vector<std::string_view> arguments_;
+};
+
+// KEYS and ARGV of a call with one key.
+struct SmallCall {
+  Id script = Id::kReset;
+  KeyName key;
+  std::array<std::string, 3> texts;
+  size_t count = 0;
+};
+
+// The lease begins anew. Reply: {1 if the hold was live, else 0; time; the lease's end}.
+[[nodiscard]] SmallCall RenewCall(const Paid& hold, uint64_t lease_us, int64_t now_us = 0);
+// Reply: {1 if there was a state, else 0}.
+[[nodiscard]] SmallCall ResetCall(const Digest& key);
+
+// A reservation's record, whatever the caller writes into it, is kept by
+//   SET <KeyName::OfReservation> RecordOf(record) PX <milliseconds> NX
+// and taken out, once, by kSettle. Its reply is one text: SettledRecord reads it.
+[[nodiscard]] std::string OpenRecord(std::string_view record);
+[[nodiscard]] SmallCall SettleCall(const Digest& token, uint64_t actual);
+// The record without changing it, and it lasts that much longer: for renewing what is reserved.
+[[nodiscard]] SmallCall KeepCall(const Digest& token, uint64_t lasts_ms);
+
+enum class SettleReading : uint8_t { kOpen, kSettledBefore, kGone, kBad };
+struct SettledRecord {
+  SettleReading reading = SettleReading::kBad;
+  uint64_t actual = 0;      // kSettledBefore: what it was settled with
+  std::string_view record;  // kOpen: points into the reply
+};
+[[nodiscard]] SettledRecord ReadSettled(std::string_view reply);
+
+}  // namespace weir::script
