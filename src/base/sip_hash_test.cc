@@ -1,8 +1,8 @@
 #include "base/sip_hash.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
+
+#include <gtest/gtest.h>
 
 namespace weir::base {
 namespace {

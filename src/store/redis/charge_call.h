@@ -19,6 +19,7 @@
 #include "store/redis/key_name.h"
 #include "store/redis/script_set.h"
 #include "store/redis/shared_plan.h"
+#include "store/redis/text_list.h"
 
 namespace weir::script {
 
@@ -48,9 +49,12 @@ enum class Reading : uint8_t {
 };
 
 struct CallOptions {
-  const Digest* id = nullptr;         // given: charged once however often it comes
-  uint64_t id_memory_ms = 60'000;     // for how long
-  int64_t now_us = 0;                 // 0: the store's own clock; else this, for tests
+  const Digest* id = nullptr;      // given: charged once however often it comes
+  uint64_t id_memory_ms = 60'000;  // for how long
+  // Roughly the store's time, in Unix microseconds: for calendar quotas, which are sent with the
+  // periods around it. 0: the time of the last reply.
+  int64_t around_us = 0;
+  int64_t now_us = 0;  // 0: the store's own clock; else this, for tests
 };
 
 class ChargeCall {
@@ -62,8 +66,10 @@ class ChargeCall {
   void Encode(std::span<const Ask> asks, const CallOptions& options = {});
 
   [[nodiscard]] Id script() const noexcept { return script_; }
-  [[nodiscard]] std::span<const std::string_view> keys() const noexcept { return keys_; }
-  [[nodiscard]] std::span<const std::string_view> arguments() const noexcept { return arguments_; }
+  [[nodiscard]] std::span<const std::string_view> keys() const noexcept { return texts_.keys(); }
+  [[nodiscard]] std::span<const std::string_view> arguments() const noexcept {
+    return texts_.arguments();
+  }
 
   // As many decisions as asks, and marks unless empty. After kAgain: Encode, with `now_us()` known.
   Reading Decode(std::span<const int64_t> reply, std::span<Decision> decisions,
@@ -72,24 +78,19 @@ class ChargeCall {
   [[nodiscard]] int64_t now_us() const noexcept { return now_us_; }
   // Whether that reply says that all asks but those apart were admitted.
   [[nodiscard]] bool all_admitted() const noexcept { return all_admitted_; }
+  // Whether it is the answer to an earlier call with the same id.
+  [[nodiscard]] bool repeated() const noexcept { return repeated_; }
 
  private:
-  struct Part;  // one ask's share of the arguments
-
-  void Append(const Ask& ask, int64_t around_us);
-  size_t DecodeOne(const Ask& ask, std::span<const int64_t> values, bool one_of_denied,
-                   Decision& decision, Mark* mark);
+  Reading DecodeMany(std::span<const int64_t> reply, std::span<Decision> decisions,
+                     std::span<Mark> marks);
 
   std::vector<Ask> asks_;
-  std::vector<KeyName> names_;
-  std::vector<char> bytes_;
-  std::vector<size_t> ends_;  // of each argument in bytes_
-  std::vector<std::string_view> keys_;
-  std::vector<std::string_view> arguments_;
+  TextList texts_;
   Id script_ = Id::kBucket;
   int64_t now_us_ = 0;
   bool all_admitted_ = false;
-  bool disagreed_ = false;
+  bool repeated_ = false;
 };
 
 }  // namespace weir::script

@@ -26,26 +26,24 @@ class GiveBackCall {
  public:
   void Encode(std::span<const Paid> paid, int64_t now_us = 0);
   [[nodiscard]] Id script() const noexcept { return Id::kGiveBack; }
-  [[nodiscard]] std::span<const std::string_view> keys() const noexcept { return keys_; }
-  [[nodiscard]] std::span<const std::string_view> arguments() const noexcept { return arguments_; }
+  [[nodiscard]] std::span<const std::string_view> keys() const noexcept { return texts_.keys(); }
+  [[nodiscard]] std::span<const std::string_view> arguments() const noexcept {
+    return texts_.arguments();
+  }
   // Units given back, of each. False: not a reply of this script.
   bool Decode(std::span<const int64_t> reply, std::span<uint32_t> units) const;
 
  private:
   std::vector<Paid> paid_;
-  std::vector<KeyName> names_;
-  std::vector<char> bytes_;
-  std::vector<size_t> ends_;
-  std::vector<std::string_view> keys_;
-  std::vector<std::string_view> arguments_;
+  TextList texts_;
 };
 
 // KEYS and ARGV of a call with one key.
 struct SmallCall {
   Id script = Id::kReset;
   KeyName key;
-  std::array<std::string, 3> texts;
-  size_t count = 0;
+  std::array<std::string, 2> texts;
+  size_t count = 0;  // of texts
 };
 
 // The lease begins anew. Reply: {1 if the hold was live, else 0; time; the lease's end}.

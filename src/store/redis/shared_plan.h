@@ -54,9 +54,7 @@ class SharedPlan {
   [[nodiscard]] bool is_queue() const noexcept { return law_.undelayed != 0; }
   [[nodiscard]] bool counts_units() const noexcept { return script_ != Id::kGap; }
   // No state differs from a fresh one for longer than this.
-  [[nodiscard]] Duration horizon() const noexcept {
-    return algorithm::ToDuration(law_.horizon_ns);
-  }
+  [[nodiscard]] Duration horizon() const noexcept { return algorithm::ToDuration(law_.horizon_ns); }
 
   // Calendar quotas only.
   [[nodiscard]] algorithm::Period PeriodAt(int64_t unix_us) const noexcept;
