@@ -10,6 +10,9 @@
 #include "apps/weir/admin_client.h"
 #include "apps/weir/commands.h"
 #include "apps/weir/print.h"
+#ifdef WEIR_HAS_IMPORT
+#include "apps/weir/rules_import_command.h"
+#endif
 #include "apps/weir/terminal.h"
 #include "base/json_text.h"
 
@@ -164,7 +167,7 @@ int Compare(const DiffFlags& flags) {
 }  // namespace
 
 void RegisterRules(CLI::App& app, int& status) {
-  CLI::App* const rules = app.add_subcommand("rules", "Check and compare rule files");
+  CLI::App* const rules = app.add_subcommand("rules", "Check, compare and import rule files");
   rules->require_subcommand(1);
   rules->footer(
       "\nA first file:\n"
@@ -178,7 +181,9 @@ void RegisterRules(CLI::App& app, int& status) {
       "  weir rules check new.yaml --against live.yaml     also: limits that shrink over tenfold\n"
       "  weir rules check new.yaml --server http://127.0.0.1:8081    the same, against a server\n"
       "  weir rules diff live.yaml new.yaml                what changes, and for whom\n"
-      "  weir rules schema > rules.schema.json             for editors that complete and check");
+      "  weir rules schema > rules.schema.json             for editors that complete and check\n"
+      "  weir rules import nginx.conf -o rules.yaml        limits of nginx, HAProxy, Envoy, "
+      "limitador");
 
   auto check = std::make_shared<CheckFlags>();
   CLI::App* const check_command =
@@ -212,6 +217,9 @@ void RegisterRules(CLI::App& app, int& status) {
   rules->add_subcommand("schema", "Print the JSON Schema of rule files")->callback([&status] {
     status = Print(RuleSchema());
   });
+#ifdef WEIR_HAS_IMPORT
+  RegisterRulesImport(*rules, status);
+#endif
 }
 
 }  // namespace weir::app

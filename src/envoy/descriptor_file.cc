@@ -154,6 +154,7 @@ class Decoder {
 
  private:
   void ReadDescriptor(const GoNode& node, FileDescriptor& into) {
+    into.line = node.line;
     Fields(node, "config.YamlDescriptor", [&](std::string_view key, const GoNode& value) {
       if (key == "key") {
         Text(value, into.key);

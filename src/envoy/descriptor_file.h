@@ -43,6 +43,7 @@ struct FileRateLimit {
 };
 
 struct FileDescriptor {
+  uint32_t line = 0;  // where it stands in the file, from 1
   std::string key;
   std::string value;
   std::optional<FileRateLimit> rate_limit;
