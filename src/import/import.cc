@@ -21,7 +21,8 @@ struct FormatFacts {
 };
 
 // By number.
-constexpr std::array<FormatFacts, 1> kFormats = {{{"envoy", ReadEnvoy}}};
+constexpr std::array<FormatFacts, 2> kFormats = {
+    {{"envoy", ReadEnvoy}, {"limitador", ReadLimitador}}};
 
 }  // namespace
 
@@ -56,8 +57,10 @@ struct Hint {
 };
 
 // Words that begin a line of one format, and of no other.
-constexpr std::array<Hint, 2> kHints = {
-    {{"domain", Format::kEnvoy}, {"descriptors", Format::kEnvoy}}};
+constexpr std::array<Hint, 4> kHints = {{{"domain", Format::kEnvoy},
+                                         {"descriptors", Format::kEnvoy},
+                                         {"namespace", Format::kLimitador},
+                                         {"max_value", Format::kLimitador}}};
 
 }  // namespace
 
