@@ -21,8 +21,8 @@ struct FormatFacts {
 };
 
 // By number.
-constexpr std::array<FormatFacts, 2> kFormats = {
-    {{"envoy", ReadEnvoy}, {"limitador", ReadLimitador}}};
+constexpr std::array<FormatFacts, 3> kFormats = {
+    {{"envoy", ReadEnvoy}, {"limitador", ReadLimitador}, {"nginx", ReadNginx}}};
 
 }  // namespace
 
@@ -57,10 +57,16 @@ struct Hint {
 };
 
 // Words that begin a line of one format, and of no other.
-constexpr std::array<Hint, 4> kHints = {{{"domain", Format::kEnvoy},
-                                         {"descriptors", Format::kEnvoy},
-                                         {"namespace", Format::kLimitador},
-                                         {"max_value", Format::kLimitador}}};
+constexpr auto kHints = std::to_array<Hint>({{"domain", Format::kEnvoy},
+                                             {"descriptors", Format::kEnvoy},
+                                             {"namespace", Format::kLimitador},
+                                             {"max_value", Format::kLimitador},
+                                             {"limit_req_zone", Format::kNginx},
+                                             {"limit_conn_zone", Format::kNginx},
+                                             {"limit_req", Format::kNginx},
+                                             {"http", Format::kNginx},
+                                             {"location", Format::kNginx},
+                                             {"worker_processes", Format::kNginx}});
 
 }  // namespace
 

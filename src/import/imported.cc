@@ -75,26 +75,29 @@ bool MeetsAny(const Condition& condition, std::string_view value) {
                      [value](const Test& test) { return Holds(test, value); });
 }
 
+bool AreExclusive(const Test& a, const Test& b) {
+  for (const bool swapped : {false, true}) {
+    const Test& exact = swapped ? b : a;
+    const Test& other = swapped ? a : b;
+    if (exact.match == Match::kExact) {
+      return !Holds(other, exact.text);
+    }
+    if (exact.match == Match::kAbsent) {
+      return other.match != Match::kAbsent;
+    }
+  }
+  if (a.match == Match::kPrefix && b.match == Match::kPrefix) {
+    return !a.text.starts_with(b.text) && !b.text.starts_with(a.text);
+  }
+  return a.match == Match::kSuffix && b.match == Match::kSuffix && !a.text.ends_with(b.text) &&
+         !b.text.ends_with(a.text);
+}
+
 bool AreExclusive(const Condition& a, const Condition& b) {
-  if (HasOnly(a, Match::kAbsent) || HasOnly(b, Match::kAbsent)) {
-    return HasOnly(a, Match::kAbsent) != HasOnly(b, Match::kAbsent);
-  }
-  const auto none_fits = [](const Condition& exact, const Condition& other) {
-    return IsExact(exact) && other.attribute != "ip" &&
-           std::none_of(exact.any.begin(), exact.any.end(),
-                        [&](const Test& test) { return MeetsAny(other, test.text); });
-  };
-  if (none_fits(a, b) || none_fits(b, a)) {
-    return true;
-  }
-  if (HasOnly(a, Match::kPrefix) && HasOnly(b, Match::kPrefix)) {
-    return std::all_of(a.any.begin(), a.any.end(), [&](const Test& one) {
-      return std::all_of(b.any.begin(), b.any.end(), [&](const Test& two) {
-        return !one.text.starts_with(two.text) && !two.text.starts_with(one.text);
-      });
-    });
-  }
-  return false;
+  return a.attribute != "ip" && std::all_of(a.any.begin(), a.any.end(), [&](const Test& one) {
+           return std::all_of(b.any.begin(), b.any.end(),
+                              [&](const Test& other) { return AreExclusive(one, other); });
+         });
 }
 
 const Condition* Find(const Conditions& all, std::string_view attribute) {
