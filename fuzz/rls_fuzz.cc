@@ -1,5 +1,5 @@
-// Any bytes as the message of ShouldRateLimit: no crash, an answer that reads back with a status
-// for each descriptor, or an error.
+// Any bytes as the message of ShouldRateLimit: read as libprotobuf reads them or not at all; no
+// crash; an answer that reads back with a status for each descriptor, or an error.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,6 +11,7 @@
 #include "codec/grpc/framing.h"
 #include "codec/grpc/method.h"
 #include "envoy/rls_service.h"
+#include "envoy/rls_wire.h"
 #include "fuzz/pieces.h"
 #include "server/rls_method.h"
 
@@ -47,6 +48,42 @@ weir::server::RlsMethod& TheMethod() {
   return method;
 }
 
+bool SameEntries(const weir::envoy::Descriptor& ours,
+                 const ::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor& theirs) {
+  if (ours.entries.size() != static_cast<size_t>(theirs.entries_size())) {
+    return false;
+  }
+  for (int i = 0; i < theirs.entries_size(); ++i) {
+    if (ours.entries[static_cast<size_t>(i)].key != theirs.entries(i).key() ||
+        ours.entries[static_cast<size_t>(i)].value != theirs.entries(i).value()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// What we read is what libprotobuf reads.
+void Compare(std::string_view input, const wire::RateLimitRequest& theirs, bool readable) {
+  weir::envoy::RequestBuffer buffer;
+  Require(weir::envoy::ReadRequest(input, buffer) == readable);
+  if (!readable) {
+    return;
+  }
+  const weir::envoy::Request& ours = buffer.request();
+  Require(ours.domain == theirs.domain() && ours.hits_addend == theirs.hits_addend());
+  Require(ours.descriptors.size() == static_cast<size_t>(theirs.descriptors_size()));
+  for (int i = 0; i < theirs.descriptors_size(); ++i) {
+    const auto& one = ours.descriptors[static_cast<size_t>(i)];
+    const auto& other = theirs.descriptors(i);
+    Require(SameEntries(one, other));
+    Require(one.limit.has_value() == other.has_limit());
+    Require(!other.has_limit() ||
+            one.limit->requests_per_unit == other.limit().requests_per_unit());
+    Require(one.hits_addend.has_value() == other.has_hits_addend());
+    Require(!other.has_hits_addend() || *one.hits_addend == other.hits_addend().value());
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -55,6 +92,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const weir::codec::grpc::Status status = TheMethod().OnMessage(call, input);
   wire::RateLimitRequest request;
   const bool readable = request.ParseFromArray(data, static_cast<int>(size));
+  Compare(input, request, readable);
   Require(readable || !status.ok());
   if (status.ok()) {
     const std::string_view answer = call.answer();

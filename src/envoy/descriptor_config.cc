@@ -1,7 +1,7 @@
 #include "envoy/descriptor_config.h"
 
-#include <array>
 #include <charconv>
+#include <cstring>
 #include <utility>
 
 #include "envoy/go_yaml.h"
@@ -58,13 +58,31 @@ struct Wildcard {
   DescriptorNode* node = nullptr;
 };
 
+// What a text's length says before it is made or hashed: whether a text of that length is there.
+class LengthFilter {
+ public:
+  void Add(size_t length) { bits_ |= Bit(length); }
+  [[nodiscard]] bool MayHave(size_t length) const { return (bits_ & Bit(length)) != 0; }
+
+ private:
+  static uint64_t Bit(size_t length) { return uint64_t{1} << (length % 64); }
+
+  uint64_t bits_ = 0;
+};
+
 class DescriptorNode {
  public:
+  void AddChild(std::string composite, DescriptorNode* node) {
+    lengths.Add(composite.size());
+    children.emplace(std::move(composite), node);
+  }
+
   std::unique_ptr<LimitRule> limit;
   bool value_to_metric = false;
   bool share_threshold = false;
   std::vector<std::unique_ptr<DescriptorNode>> in_order;
   TextMap<DescriptorNode*> children;
+  LengthFilter lengths;             // of the children's texts
   std::vector<Wildcard> wildcards;  // in the order of the file
 };
 
@@ -157,7 +175,7 @@ class ConfigLoader {
     for (const FileDescriptor& child : given.descriptors) {
       AddDescriptor(domain, *node, path, child);
     }
-    parent.children.emplace(std::move(composite), node.get());
+    parent.AddChild(std::move(composite), node.get());
     parent.in_order.push_back(std::move(node));
   }
 
@@ -237,6 +255,12 @@ const Domain* DescriptorConfig::FindDomain(std::string_view name) const noexcept
 
 namespace {
 
+// How long SetComposite makes a text.
+size_t CompositeLength(bool strict, const Entry& entry) {
+  const size_t joined = entry.key.size() + 1 + entry.value.size();
+  return strict ? std::to_string(entry.key.size()).size() + 1 + joined : joined;
+}
+
 // A child for an entry, and how it was found.
 struct Step {
   const DescriptorNode* node = nullptr;
@@ -245,18 +269,30 @@ struct Step {
 };
 
 Step StepTo(const DescriptorNode& parent, const Entry& entry, bool strict, std::string& composite) {
-  SetComposite(composite, strict, entry.key, entry.value);
-  if (const auto exact = parent.children.find(composite); exact != parent.children.end()) {
-    return {exact->second, nullptr, true};
-  }
-  for (const Wildcard& wildcard : parent.wildcards) {
-    if (MatchesWildcard(wildcard.parts, composite)) {
-      return {wildcard.node, &wildcard, true};
+  const auto find = [&parent](std::string_view text) -> const DescriptorNode* {
+    const auto found = parent.children.find(text);
+    return found == parent.children.end() ? nullptr : found->second;
+  };
+  // Most keys have no values of their own in the configuration.
+  const bool may_be_exact = parent.lengths.MayHave(CompositeLength(strict, entry));
+  if (may_be_exact || !parent.wildcards.empty()) {
+    SetComposite(composite, strict, entry.key, entry.value);
+    if (may_be_exact) {
+      if (const DescriptorNode* const exact = find(composite); exact != nullptr) {
+        return {exact, nullptr, true};
+      }
+    }
+    for (const Wildcard& wildcard : parent.wildcards) {
+      if (MatchesWildcard(wildcard.parts, composite)) {
+        return {wildcard.node, &wildcard, true};
+      }
     }
   }
+  if (!strict) {
+    return {parent.lengths.MayHave(entry.key.size()) ? find(entry.key) : nullptr, nullptr, false};
+  }
   SetBareComposite(composite, strict, entry.key);
-  const auto bare = parent.children.find(composite);
-  return {bare == parent.children.end() ? nullptr : bare->second, nullptr, false};
+  return {find(composite), nullptr, false};
 }
 
 // What an entry is called in the stat path.
@@ -281,16 +317,33 @@ void AppendPart(std::string& out, std::string_view key, std::string_view value) 
 
 // All runtime values, but for those that share a pattern.
 void SetDetailedPath(std::string_view domain, std::span<const Entry> entries, LookUp& found) {
-  found.stats_key.assign(domain);
+  found.path_text.assign(domain);
   for (size_t i = 0; i < entries.size(); ++i) {
     const Entry& entry = entries[i];
     if (found.shares) {
       const std::string_view pattern = found.share_patterns[i];
-      AppendPart(found.stats_key, entry.key, pattern.empty() ? entry.value : pattern);
+      AppendPart(found.path_text, entry.key, pattern.empty() ? entry.value : pattern);
     } else {
       // The original leaves the joining '_' of an empty value there.
-      found.stats_key.append(".").append(entry.key).append("_").append(entry.value);
+      found.path_text.append(".").append(entry.key).append("_").append(entry.value);
     }
+  }
+}
+
+std::string_view PatternOf(const Step& step, const Entry& entry) {
+  return step.wildcard != nullptr && step.node->share_threshold
+             ? WithoutPrefix(step.wildcard->composite, entry.key)
+             : std::string_view();
+}
+
+// Where a step is not called what the configuration calls it. REQUIRES: every entry leads on.
+void SetRuntimePath(const Domain& domain, std::span<const Entry> entries, LookUp& found) {
+  found.path_text.assign(domain.name);
+  const DescriptorNode* node = domain.root.get();
+  for (const Entry& entry : entries) {
+    const Step step = StepTo(*node, entry, domain.strict_matching, found.composite);
+    AppendPart(found.path_text, entry.key, MetricValue(step, entry, PatternOf(step, entry)));
+    node = step.node;
   }
 }
 
@@ -299,8 +352,8 @@ void SetDetailedPath(std::string_view domain, std::span<const Entry> entries, Lo
 void DescriptorConfig::Find(const Domain& domain, std::span<const Entry> entries, LookUp& found) {
   found.rule = nullptr;
   found.shares = false;
+  found.runtime_path = false;
   found.share_patterns.clear();
-  found.stats_key.assign(domain.name);
   const DescriptorNode* node = domain.root.get();
   for (size_t i = 0; i < entries.size(); ++i) {
     const Entry& entry = entries[i];
@@ -308,21 +361,28 @@ void DescriptorConfig::Find(const Domain& domain, std::span<const Entry> entries
     if (step.node == nullptr) {
       return;
     }
-    const std::string_view pattern = step.wildcard != nullptr && step.node->share_threshold
-                                         ? WithoutPrefix(step.wildcard->composite, entry.key)
-                                         : std::string_view();
+    const std::string_view pattern = PatternOf(step, entry);
     found.share_patterns.push_back(pattern);
     found.shares = found.shares || !pattern.empty();
-    AppendPart(found.stats_key, entry.key, MetricValue(step, entry, pattern));
+    // Else it was found by the very text that the configuration has there.
+    found.runtime_path = found.runtime_path || step.wildcard != nullptr ||
+                         step.node->value_to_metric || (step.by_value && entry.value.empty());
     node = step.node;
     if (i + 1 < entries.size() && node->children.empty()) {
       return;  // more entries than the configuration is deep
     }
   }
   found.rule = node->limit.get();  // the root has none
-  if (found.rule != nullptr && found.rule->detailed_metric) {
-    SetDetailedPath(domain.name, entries, found);
+  if (found.rule == nullptr) {
+    return;
   }
+  if (found.rule->detailed_metric) {
+    found.runtime_path = true;
+    SetDetailedPath(domain.name, entries, found);
+  } else if (found.runtime_path) {
+    SetRuntimePath(domain, entries, found);
+  }
+  found.stats_key = found.runtime_path ? found.path_text : found.rule->full_key;
 }
 
 namespace {
@@ -382,22 +442,38 @@ void AppendOverridePath(std::string& out, std::string_view domain, std::span<con
 void AppendCounterKey(std::string& out, std::string_view prefix, std::string_view domain,
                       std::span<const Entry> entries, std::span<const std::string_view> patterns,
                       bool strict) {
+  const auto value_of = [&](size_t i) {
+    return i < patterns.size() && !patterns[i].empty() ? patterns[i] : entries[i].value;
+  };
+  // Room for all of it at once: this is done for each descriptor.
+  constexpr size_t kDigitsMax = 20;
+  const size_t each = strict ? kDigitsMax + 2 : 1;
+  size_t room = prefix.size() + domain.size() + each;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    room += entries[i].key.size() + value_of(i).size() + 2 * each;
+  }
+  const size_t begin = out.size();
+  out.resize(begin + room);
+  char* to = out.data() + begin;
+  const auto put = [&to](std::string_view text) {
+    std::memcpy(to, text.data(), text.size());
+    to += text.size();
+  };
   const auto append = [&](std::string_view text) {
     if (strict) {
-      std::array<char, 24> digits{};
-      const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), text.size());
-      out.append(digits.data(), end.ptr);
-      out += ':';
+      to = std::to_chars(to, to + kDigitsMax, text.size()).ptr;
+      *to++ = ':';
     }
-    out += text;
-    out += '_';
+    put(text);
+    *to++ = '_';
   };
-  out += prefix;
+  put(prefix);
   append(domain);
   for (size_t i = 0; i < entries.size(); ++i) {
     append(entries[i].key);
-    append(i < patterns.size() && !patterns[i].empty() ? patterns[i] : entries[i].value);
+    append(value_of(i));
   }
+  out.resize(static_cast<size_t>(to - out.data()));
 }
 
 bool MatchesWildcard(std::span<const std::string> parts, std::string_view text) {

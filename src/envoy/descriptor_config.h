@@ -31,12 +31,15 @@ using TextMap = std::unordered_map<std::string, Value, TextHash, std::equal_to<>
 // What a look-up found, and memory that it uses again.
 struct LookUp {
   const LimitRule* rule = nullptr;  // nullptr: no limit
-  std::string stats_key;
+  // The stat path; runtime_path: it is another than the rule's own. Only with a rule.
+  std::string_view stats_key;
+  bool runtime_path = false;
   // For each entry the pattern that stands for its value in counters; empty: its own value.
   std::vector<std::string_view> share_patterns;
   bool shares = false;  // whether any of these is not empty
 
   std::string composite;  // scratch
+  std::string path_text;  // what stats_key may view
 };
 
 class DescriptorNode;

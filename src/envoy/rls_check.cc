@@ -249,7 +249,7 @@ class Check {
     work.quota_mode = rule.quota_mode;
     work.count_refused = rule.count_refused;
     work.stats = rule.stats;
-    if (found.stats_key != rule.full_key) {
+    if (found.runtime_path && found.stats_key != rule.full_key) {
       StatPath* const path = stats_.RuntimePathOf(found.stats_key);
       work.stats = path == nullptr ? rule.stats : path;
     }
@@ -441,11 +441,11 @@ void RlsService::State::Decide(const Request& request, Response& response) {
   response.error.clear();
   response.overall_code = Code::kUnknown;
   response.statuses.resize(request.descriptors.size());
-  response.response_headers_to_add.clear();
   response.has_dynamic_metadata = false;
   const auto refuse = [&](std::string_view error) {
     stats.service_error.fetch_add(1, std::memory_order_relaxed);
     response.statuses.clear();
+    response.response_headers_to_add.clear();
     Refuse(response, error);
   };
   if (request.domain.empty()) {
@@ -478,16 +478,18 @@ void RlsService::State::Decide(const Request& request, Response& response) {
   }
   response.overall_code =
       IsRefused(works, options.global_quota_mode) ? Code::kOverLimit : Code::kOk;
-  if (options.response_headers) {
-    if (const auto* const closest = Closest(response, works, options.global_quota_mode)) {
-      auto& headers = response.response_headers_to_add;
-      headers.resize(3);
-      SetHeader(headers, 0, options.limit_header, closest->current_limit.requests_per_unit);
-      SetHeader(headers, 1, options.remaining_header, closest->limit_remaining);
-      SetHeader(
-          headers, 2, options.reset_header,
-          std::chrono::duration_cast<std::chrono::seconds>(closest->duration_until_reset).count());
-    }
+  auto& headers = response.response_headers_to_add;
+  const DescriptorStatus* const closest =
+      options.response_headers ? Closest(response, works, options.global_quota_mode) : nullptr;
+  if (closest == nullptr) {
+    headers.clear();
+  } else {
+    headers.resize(3);  // and not made anew: their text keeps its memory
+    SetHeader(headers, 0, options.limit_header, closest->current_limit.requests_per_unit);
+    SetHeader(headers, 1, options.remaining_header, closest->limit_remaining);
+    SetHeader(
+        headers, 2, options.reset_header,
+        std::chrono::duration_cast<std::chrono::seconds>(closest->duration_until_reset).count());
   }
   if (response.overall_code == Code::kOverLimit && options.global_shadow_mode) {
     response.overall_code = Code::kOk;

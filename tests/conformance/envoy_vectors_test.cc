@@ -114,7 +114,7 @@ void CheckFound(const json& expect, const LookUp& found) {
   EXPECT_EQ(rule.shadow_mode, expect.value("shadow_mode", rule.shadow_mode));
   EXPECT_EQ(rule.quota_mode, expect.value("quota_mode", rule.quota_mode));
   EXPECT_EQ(rule.name, expect.value("name", rule.name));
-  EXPECT_EQ(found.stats_key, expect.value("stats_key", found.stats_key));
+  EXPECT_EQ(found.stats_key, expect.value("stats_key", std::string(found.stats_key)));
   if (expect.contains("metadata")) {
     EXPECT_EQ(ToJson(rule.metadata), expect["metadata"]);
   }
