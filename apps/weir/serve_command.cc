@@ -119,6 +119,9 @@ void AddTls(CLI::App& command, ServerConfig& config) {
   add("--tls-client-ca", config.tls_client_ca,
       "PEM: at addresses such as mtls:0.0.0.0:8443, who must have signed a client's certificate",
       "WEIR_TLS_CLIENT_CA");
+  add("--tls-client-name", config.tls_client_names,
+      "a name that such a certificate must have: DNS, address or URI (NAME, or FRONT=NAME)",
+      "WEIR_TLS_CLIENT_NAME");
 }
 
 void AddSecrets(CLI::App& command, ServeOptions& options) {
@@ -306,6 +309,9 @@ void StandInForEnvoy(const CLI::App& command, ServerConfig& config) {
       config.tls_key.push_back("grpc=" + settings->grpc_tls_key);
       if (!settings->grpc_client_ca.empty()) {
         config.tls_client_ca.push_back("grpc=" + settings->grpc_client_ca);
+        if (!settings->grpc_client_san.empty()) {
+          config.tls_client_names.push_back("grpc=" + settings->grpc_client_san);
+        }
       }
     }
   }

@@ -74,6 +74,7 @@ std::string ToToml(const ServeOptions& options) {
   toml.List("tls-cert", config.tls_cert);
   toml.List("tls-key", config.tls_key);
   toml.List("tls-client-ca", config.tls_client_ca);
+  toml.List("tls-client-name", config.tls_client_names);
   toml.Section("Secrets: the first lines of these files, which are not shown");
   toml.Text("resp-password-file", options.resp_password_file);
   toml.Text("admin-token-file", options.admin_token_file);

@@ -131,6 +131,12 @@ void ReadListeners(Reader& reader, EnvoySettings& settings) {
   reader.Text("GRPC_SERVER_TLS_CERT", settings.grpc_tls_cert);
   reader.Text("GRPC_SERVER_TLS_KEY", settings.grpc_tls_key);
   reader.Text("GRPC_CLIENT_TLS_CACERT", settings.grpc_client_ca);
+  reader.Text("GRPC_CLIENT_TLS_SAN", settings.grpc_client_san);
+  if (!settings.grpc_client_san.empty() && settings.grpc_client_ca.empty()) {
+    settings.notes.emplace_back(
+        "GRPC_CLIENT_TLS_SAN has no effect without GRPC_CLIENT_TLS_CACERT: clients are not asked "
+        "for a certificate");
+  }
   if (settings.grpc_tls && (settings.grpc_tls_cert.empty() || settings.grpc_tls_key.empty())) {
     reader.Fail("GRPC_SERVER_USE_TLS: needs GRPC_SERVER_TLS_CERT and GRPC_SERVER_TLS_KEY");
   }

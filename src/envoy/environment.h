@@ -51,6 +51,7 @@ struct EnvoySettings {
   std::string grpc_tls_cert;
   std::string grpc_tls_key;
   std::string grpc_client_ca;
+  std::string grpc_client_san;
 
   RuntimeDirectory runtime;
   bool force_start_without_initial_config = false;

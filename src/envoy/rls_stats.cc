@@ -159,7 +159,7 @@ RlsStats::Calls* RlsStats::CallsOf(std::string_view method) {
   return &found->second;  // nodes of a map stay where they are
 }
 
-void RlsStats::CountCall(std::string_view method, Duration took) {
+void RlsStats::CountCall(std::string_view method, Duration took, uint64_t count) {
   Calls* const calls = CallsOf(method);
   if (calls == nullptr) {
     return;
@@ -167,9 +167,9 @@ void RlsStats::CountCall(std::string_view method, Duration took) {
   const double seconds = std::chrono::duration<double>(took).count();
   const auto bucket = static_cast<size_t>(
       std::lower_bound(kSecondsUpTo.begin(), kSecondsUpTo.end(), seconds) - kSecondsUpTo.begin());
-  calls->up_to[bucket].fetch_add(1, std::memory_order_relaxed);
-  calls->total.fetch_add(1, std::memory_order_relaxed);
-  calls->took_ns.fetch_add(static_cast<uint64_t>(std::max<int64_t>(took.count(), 0)),
+  calls->up_to[bucket].fetch_add(count, std::memory_order_relaxed);
+  calls->total.fetch_add(count, std::memory_order_relaxed);
+  calls->took_ns.fetch_add(count * static_cast<uint64_t>(std::max<int64_t>(took.count(), 0)),
                            std::memory_order_relaxed);
 }
 

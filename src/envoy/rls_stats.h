@@ -81,8 +81,8 @@ class RlsStats {
   [[nodiscard]] StatPath* RuntimePathOf(std::string_view key);
 
   void CountUnknownDomain(std::string_view domain);
-  // A call of a gRPC method, or of /json, answered after this long.
-  void CountCall(std::string_view method, Duration took);
+  // Calls of a gRPC method, or of /json, answered after this long.
+  void CountCall(std::string_view method, Duration took, uint64_t count = 1);
 
   std::atomic<uint64_t> redis_error{0};
   std::atomic<uint64_t> service_error{0};

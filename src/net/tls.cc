@@ -74,6 +74,55 @@ Result<void> UseCertificate(SSL_CTX& context, const TlsOptions& options) {
   return {};
 }
 
+std::string TextOf(const ASN1_STRING* text) {
+  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+          static_cast<size_t>(ASN1_STRING_length(text))};
+}
+
+struct FreeNames {
+  void operator()(GENERAL_NAMES* names) const { GENERAL_NAMES_free(names); }
+};
+using AlternativeNames = std::unique_ptr<GENERAL_NAMES, FreeNames>;
+
+AlternativeNames NamesOf(X509* certificate) {
+  return AlternativeNames(static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
+}
+
+bool IsCalled(X509* certificate, const std::string& wanted) {
+  if (X509_check_host(certificate, wanted.data(), wanted.size(),
+                      X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, nullptr) == 1 ||
+      X509_check_ip_asc(certificate, wanted.c_str(), 0) == 1) {
+    return true;
+  }
+  const AlternativeNames names = NamesOf(certificate);
+  for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), i);
+    if (name->type == GEN_URI && TextOf(name->d.uniformResourceIdentifier) == wanted) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// After a certificate was found good: whether it is one of those that are wanted.
+int CheckName(int good, X509_STORE_CTX* store) {
+  if (good != 1 || X509_STORE_CTX_get_error_depth(store) != 0) {
+    return good;
+  }
+  const auto* const ssl = static_cast<const SSL*>(
+      X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  const auto& names =
+      *static_cast<const std::vector<std::string>*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
+  X509* const certificate = X509_STORE_CTX_get_current_cert(store);
+  if (std::any_of(names.begin(), names.end(),
+                  [certificate](const std::string& name) { return IsCalled(certificate, name); })) {
+    return 1;
+  }
+  X509_STORE_CTX_set_error(store, X509_V_ERR_HOSTNAME_MISMATCH);
+  return 0;
+}
+
 Result<void> AskClients(SSL_CTX& context, const TlsOptions& options) {
   if (options.client_ca_file.empty()) {
     return {};
@@ -85,13 +134,11 @@ Result<void> AskClients(SSL_CTX& context, const TlsOptions& options) {
     return Bad("client CA", options.client_ca_file, Why());
   }
   SSL_CTX_set_client_CA_list(&context, names);
-  SSL_CTX_set_verify(&context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  // OpenSSL takes what it does not change as not const.
+  SSL_CTX_set_app_data(&context, const_cast<std::vector<std::string>*>(&options.client_names));
+  SSL_CTX_set_verify(&context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
+                     options.client_names.empty() ? nullptr : CheckName);
   return {};
-}
-
-std::string TextOf(const ASN1_STRING* text) {
-  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
-          static_cast<size_t>(ASN1_STRING_length(text))};
 }
 
 // A name with a byte that no name has is none: it could be taken for another.
@@ -107,19 +154,17 @@ std::string IdentityOf(const SSL* ssl) {
   if (certificate == nullptr) {
     return {};
   }
-  auto* const names = static_cast<GENERAL_NAMES*>(
-      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  const AlternativeNames names = NamesOf(certificate);
   std::string uri;
   std::string dns;
-  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
-    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names, i);
+  for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), i);
     if (name->type == GEN_URI && uri.empty()) {
       uri = TextOf(name->d.uniformResourceIdentifier);
     } else if (name->type == GEN_DNS && dns.empty()) {
       dns = TextOf(name->d.dNSName);
     }
   }
-  GENERAL_NAMES_free(names);
   if (!uri.empty() || !dns.empty()) {
     return IfPrintable(uri.empty() ? dns : uri);
   }

@@ -25,6 +25,9 @@ struct TlsOptions {
   std::string certificate_file;  // PEM: the certificate, then those that lead to its authority
   std::string key_file;          // PEM, not encrypted
   std::string client_ca_file;    // PEM; empty: clients show no certificate. Else they must
+  // One of these must be in a client's certificate: a DNS name, an address or a URI among its
+  // alternative names. None: whatever it is called.
+  std::vector<std::string> client_names;
   // What is spoken within, the best first ("h2", "http/1.1"); empty: whatever it is.
   std::vector<std::string> protocols;
 };

@@ -66,6 +66,32 @@ std::string ServerConfig::FileFor(const std::vector<std::string>& files, std::st
   return found;
 }
 
+std::vector<std::string> ServerConfig::NamesFor(const std::vector<std::string>& names,
+                                                std::string_view front) {
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    const std::string_view before = std::string_view(name).substr(0, name.find('='));
+    const bool for_one = before.size() != name.size() && (before == "http" || before == "resp" ||
+                                                          before == "grpc" || before == "admin");
+    if (!for_one || before == front) {
+      found.push_back(for_one ? name.substr(before.size() + 1) : name);
+    }
+  }
+  return found;
+}
+
+ServerConfig::MemoryShares ServerConfig::ShareMemory() const {
+  const bool asks_rls = envoy.has_value() || !grpc.empty() || grpc_on_http;
+  const bool asks_rules = !http.empty() || !resp.empty();
+  if (!asks_rls) {
+    return {memory_bytes, 0};
+  }
+  // Nobody can ask the rules: what they need to be there at all.
+  constexpr size_t kIdleShare = 16;
+  const size_t for_rules = memory_bytes / (asks_rules ? 2 : kIdleShare);
+  return {for_rules, memory_bytes - for_rules};
+}
+
 Result<void> ServerConfig::Validate() const {
   std::string data;
   std::string managed;

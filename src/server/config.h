@@ -46,6 +46,8 @@ struct ServerConfig {
   std::vector<std::string> tls_cert;
   std::vector<std::string> tls_key;
   std::vector<std::string> tls_client_ca;  // who mtls: lets in
+  // Whom of these: any of the names, each NAME for all fronts, or FRONT=NAME. None: all of them.
+  std::vector<std::string> tls_client_names;
 
   // Stands in for envoyproxy/ratelimit, as its environment says.
   std::optional<envoy::EnvoySettings> envoy;
@@ -54,8 +56,8 @@ struct ServerConfig {
   std::vector<std::string> rules;  // files
   std::string state_dir;           // for the last good rules; empty: not kept
 
-  size_t memory_bytes = size_t{256} << 20;
-  unsigned threads = 0;  // 0: one a processor
+  size_t memory_bytes = size_t{256} << 20;  // for all that is counted
+  unsigned threads = 0;                     // 0: one a processor
   bool pin_threads = false;
 
   std::string resp_password;
@@ -89,6 +91,17 @@ struct ServerConfig {
   // The file of a front, or that of all; empty: none.
   [[nodiscard]] static std::string FileFor(const std::vector<std::string>& files,
                                            std::string_view front);
+
+  // The names of a front, and those of all.
+  [[nodiscard]] static std::vector<std::string> NamesFor(const std::vector<std::string>& names,
+                                                         std::string_view front);
+
+  // One budget for the process: what rules count in, and what Envoy's questions count in.
+  struct MemoryShares {
+    size_t rules = 0;
+    size_t rls = 0;
+  };
+  [[nodiscard]] MemoryShares ShareMemory() const;
 
   // What cannot be together, or is not safe; the error says which and what to do.
   [[nodiscard]] Result<void> Validate() const;

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <string_view>
 
+#include <google/protobuf/stubs/logging.h>
+
 #include "weir/time.h"
 
 namespace weir::server {
@@ -14,6 +16,22 @@ GrpcContext::GrpcContext(const ServerConfig& config) {
   limits.message_max = std::chrono::seconds(config.message_s);
   limits.age_max = std::chrono::seconds(config.grpc_max_age_s);
   limits.age_grace = std::chrono::seconds(config.grpc_max_age_grace_s);
+  // A text that is no UTF-8 is the client's mistake, and it is told; it has no place in our log.
+  google::protobuf::SetLogHandler(nullptr);
+}
+
+void GrpcContext::CountCalls(Duration took) {
+  const auto& methods = shared.methods.all();
+  counted_.resize(methods.size());
+  for (size_t i = 0; i < methods.size(); ++i) {
+    const uint64_t calls = methods[i]->messages() - counted_[i];
+    // The original counts what is answered once, by the last part of its name.
+    if (calls != 0 && methods[i]->shape() == codec::grpc::Method::Shape::kUnary) {
+      const std::string_view path = methods[i]->path();
+      stats->CountCall(path.substr(path.rfind('/') + 1), took, calls);
+    }
+    counted_[i] += calls;
+  }
 }
 
 GrpcSession::GrpcSession(GrpcContext& context)
@@ -48,6 +66,9 @@ net::Session::Progress GrpcSession::OnBytes(std::span<char> input, base::ByteBuf
     LatencyCounters::Bump(context_.counters.requests, answers);
     LatencyCounters::Bump(context_.counters.errors, session_.errors() - errors_counted_);
     errors_counted_ = session_.errors();
+    if (context_.stats != nullptr) {
+      context_.CountCalls(took);
+    }
   }
   return progress;
 }

@@ -4,9 +4,13 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
+
+#include "weir/time.h"
 
 #include "codec/grpc/health.h"
 #include "codec/grpc/session.h"
+#include "envoy/rls_stats.h"
 #include "net/session.h"
 #include "server/config.h"
 #include "server/front_counters.h"
@@ -18,8 +22,15 @@ namespace weir::server {
 struct GrpcContext {
   explicit GrpcContext(const ServerConfig& config);
 
+  // Calls that were answered since the last time, each after this long, for `stats`.
+  void CountCalls(Duration took);
+
   codec::grpc::SessionShared shared;
   FrontCounters counters;
+  envoy::RlsStats* stats = nullptr;  // none: nobody asks for the original's statistics
+
+ private:
+  std::vector<uint64_t> counted_;  // of each method
 };
 
 class GrpcSession final : public net::Session {

@@ -16,7 +16,8 @@ namespace weir::server {
 struct HttpDesk {
   RuleReply reply;
   codec::http::JsonReader json;
-  std::array<Attribute, kMaxAttributes> attributes;
+  // What was sent, and who sent it.
+  std::array<Attribute, kMaxAttributes + 1> attributes;
   // What attributes of a request were decoded to.
   std::string text;
   std::string path;

@@ -25,6 +25,7 @@ bool Allows(std::string_view methods, std::string_view method) {
   return false;
 }
 
+constexpr std::string_view kTlsClient = "tls_client";
 constexpr std::string_view kIdReused =
     "this id was used for another question; each question needs an id of its own";
 
@@ -144,12 +145,12 @@ void HttpEndpoints::Check(const Request& request) {
     return;
   }
   const codec::http::CheckQuestion& question = desk_.json.checks().front();
-  const RuleRequest asked{.attributes = question.attributes,
+  const RuleRequest asked{.attributes = WithClient(question.attributes),
                           .cost = question.cost,
                           .mode = question.peek ? ChargeMode::kDryRun : ChargeMode::kAdmit,
                           .now = instant_.now,
                           .wall = instant_.wall,
-                          .id = question.id};
+                          .id = IdOf(question.id)};
   if (question.id.empty() || deciders_.shared != nullptr) {
     Decide(asked, AnswerMode::kCheck);  // a shared store knows ids itself, and those of others too
     return;
@@ -157,7 +158,7 @@ void HttpEndpoints::Check(const Request& request) {
   // Before the memory's lock, as everywhere: who waits for new rules waits for no lock.
   const RuleLimiter::Pin pin = deciders_.rules->pin();
   const AnswerMemory::Outcome outcome =
-      deciders_.answers.Once(question.id, request.body, instant_.now, output_,
+      deciders_.answers.Once(IdOf(question.id), request.body, instant_.now, output_,
                              [&](base::ByteBuffer&) { Decide(asked, AnswerMode::kCheck); });
   if (outcome == AnswerMemory::Outcome::kDifferent) {
     Fail(422, kIdReused);
@@ -170,12 +171,12 @@ void HttpEndpoints::CheckBatch() {
   codec::http::AnswerWriter::Batch batch(*answers, output_, answer_);
   const auto decide = [&](const codec::http::CheckQuestion& question) {
     deciders_.rules->Check(pin,
-                           {.attributes = question.attributes,
+                           {.attributes = WithClient(question.attributes),
                             .cost = question.cost,
                             .mode = question.peek ? ChargeMode::kDryRun : ChargeMode::kAdmit,
                             .now = instant_.now,
                             .wall = instant_.wall,
-                            .id = question.id},
+                            .id = IdOf(question.id)},
                            desk_.reply);
     return batch.Add(codec::http::Ruling(desk_.reply));
   };
@@ -186,7 +187,7 @@ void HttpEndpoints::CheckBatch() {
     }
     base::ByteBuffer remembered;
     switch (deciders_.answers.Once(
-        question.id, Identity(question), instant_.now, remembered,
+        IdOf(question.id), Identity(question), instant_.now, remembered,
         [&](base::ByteBuffer& answer) { answer.Append(decide(question)); })) {
       case AnswerMemory::Outcome::kAnswered:
         break;
@@ -206,6 +207,32 @@ void HttpEndpoints::CheckBatch() {
   batch.End();
 }
 
+std::span<const Attribute> HttpEndpoints::WithClient(std::span<const Attribute> sent) {
+  const auto is_client = [](const Attribute& attribute) { return attribute.name == kTlsClient; };
+  if (peer_.tls_client.empty() && std::none_of(sent.begin(), sent.end(), is_client)) {
+    return sent;
+  }
+  // One more than may be sent; too many are refused where they are looked at.
+  size_t count = 0;
+  if (!peer_.tls_client.empty()) {
+    desk_.attributes[count++] = {kTlsClient, peer_.tls_client};
+  }
+  for (const Attribute& attribute : sent) {
+    if (!is_client(attribute)) {
+      desk_.attributes[count++] = attribute;
+    }
+  }
+  return std::span(desk_.attributes).first(count);
+}
+
+std::string_view HttpEndpoints::IdOf(std::string_view id) {
+  if (peer_.tls_client.empty() || id.empty()) {
+    return id;
+  }
+  id_.assign(peer_.tls_client).append(1, '\0').append(id);
+  return id_;
+}
+
 void HttpEndpoints::AuthOr403(const Request& request) {
   Auth(request, AnswerMode::kAuth403);
 }
@@ -216,12 +243,7 @@ void HttpEndpoints::AuthOr429(const Request& request) {
 
 void HttpEndpoints::Auth(const Request& request, AnswerMode mode) {
   desk_.text.clear();
-  size_t from_query = 0;
-  if (!peer_.tls_client.empty()) {
-    AddAttribute("tls_client", peer_.tls_client, from_query);
-  }
-  from_query = CollectQuery(request.query, from_query);
-  const size_t count = CollectOriginal(request, from_query);
+  const size_t count = CollectOriginal(request, WithQuery(request.query));
   answer_.error_body = codec::http::ChooseErrorBody(request.Find(Known::kAccept));
   Decide({.attributes = std::span(desk_.attributes).first(count),
           .cost = 1,
@@ -233,17 +255,25 @@ void HttpEndpoints::Auth(const Request& request, AnswerMode mode) {
 
 bool HttpEndpoints::AddAttribute(std::string_view name, std::string_view value,
                                  size_t& count) noexcept {
-  if (count == desk_.attributes.size()) {
+  if (count == kMaxAttributes) {
     return false;
   }
   desk_.attributes[count++] = {name, value};
   return true;
 }
 
+size_t HttpEndpoints::WithQuery(std::string_view query) {
+  size_t count = 0;
+  if (!peer_.tls_client.empty()) {
+    AddAttribute(kTlsClient, peer_.tls_client, count);
+  }
+  return CollectQuery(query, count);
+}
+
 size_t HttpEndpoints::CollectQuery(std::string_view query, size_t count) {
   codec::http::QueryReader reader(query, desk_.text);
   while (const auto parameter = reader.Next()) {
-    if (parameter->name == "tls_client") {
+    if (parameter->name == kTlsClient) {
       continue;  // what only a certificate says
     }
     if (!AddAttribute(parameter->name, parameter->value, count)) {

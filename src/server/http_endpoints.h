@@ -1,6 +1,7 @@
 // What the server answers at which path. Made for one request.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -59,8 +60,13 @@ class HttpEndpoints {
   void OpenApi(const Request& request);
 
   [[nodiscard]] bool MayAdminister(const Request& request) const;
+  // What a client sent, with who it is by its certificate, and not by what it says of itself.
+  std::span<const Attribute> WithClient(std::span<const Attribute> sent);
+  // A question's id is one among those of whoever asks.
+  [[nodiscard]] std::string_view IdOf(std::string_view id);
   // Attributes of a query, and of what a proxy tells of the original request. The count.
   size_t CollectQuery(std::string_view query, size_t count);
+  size_t WithQuery(std::string_view query);  // and who it is, first of all
   size_t CollectOriginal(const Request& request, size_t count);
   bool AddAttribute(std::string_view name, std::string_view value, size_t& count) noexcept;
 
@@ -76,6 +82,7 @@ class HttpEndpoints {
   const HttpPeer& peer_;
   base::ByteBuffer& output_;
   codec::http::AnswerContext answer_;
+  std::string id_;  // what IdOf gave last
 };
 
 }  // namespace weir::server

@@ -64,7 +64,7 @@ std::string_view WordFor(ResetOutcome outcome) {
 // Every quota that such a request meets, and what is left of it; charges nothing.
 void HttpEndpoints::Usage(const Request& request) {
   desk_.text.clear();
-  const size_t count = CollectQuery(request.query, 0);
+  const size_t count = WithQuery(request.query);
   if (count == 0) {
     Fail(400, "no attributes; expected a query such as ?user=42&ip=192.0.2.1");
     return;

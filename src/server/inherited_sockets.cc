@@ -15,6 +15,17 @@ namespace {
 
 constexpr int kFirstDescriptor = 3;
 
+// A front, or a front within TLS.
+bool IsKnown(std::string_view name) {
+  for (const std::string_view suffix : {"-mtls", "-tls"}) {
+    if (name.ends_with(suffix)) {
+      name.remove_suffix(suffix.size());
+      break;
+    }
+  }
+  return name == "http" || name == "resp" || name == "grpc" || name == "admin";
+}
+
 std::string_view Variable(const char* name) {
   const char* const value = std::getenv(name);
   return value != nullptr ? value : std::string_view();
@@ -34,7 +45,7 @@ std::vector<int> InheritedSockets(std::string_view name) {
     const size_t colon = names.find(':');
     std::string_view own = names.substr(0, colon);
     names.remove_prefix(colon == std::string_view::npos ? names.size() : colon + 1);
-    if (own != "resp" && own != "grpc" && own != "admin") {
+    if (!IsKnown(own)) {
       own = "http";
     }
     if (own == name) {

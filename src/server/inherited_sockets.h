@@ -7,8 +7,9 @@
 
 namespace weir::server {
 
-// The listening sockets whose unit names them so (FileDescriptorName=http); none without systemd. A
-// socket without a name, or with that of its unit, counts as http.
+// The listening sockets whose unit names them so (FileDescriptorName=http, or grpc-tls and
+// grpc-mtls for TLS); none without systemd. A socket without a name, or with that of its unit,
+// counts as http.
 [[nodiscard]] std::vector<int> InheritedSockets(std::string_view name);
 
 // "READY=1", "RELOADING=1", "STOPPING=1"; nothing without systemd.

@@ -101,7 +101,7 @@ bool RespSession::Converse(std::string_view name, Arguments arguments, Deciders&
     writer.Ok();
   } else {
     const base::Pool<RuleReply>::Lease reply(context_.replies);
-    RuleCommands commands(deciders, context_.service, *reply, writer);
+    RuleCommands commands(deciders, context_.service, tls_client_, *reply, writer);
     if (!commands.Run(name, arguments.subspan(1))) {
       LatencyCounters::Bump(context_.counters.errors, 1);
     }

@@ -19,10 +19,11 @@ std::atomic<uint64_t> last_id{0};
 
 }  // namespace
 
-RespSession::RespSession(RespContext& context)
+RespSession::RespSession(RespContext& context, std::string_view tls_client)
     : context_(context),
       parser_(context.options.password.empty() ? CommandLimits{}
                                                : CommandLimits::Unauthenticated()),
+      tls_client_(tls_client),
       id_(last_id.fetch_add(1, std::memory_order_relaxed) + 1),
       authenticated_(context.options.password.empty()) {}
 

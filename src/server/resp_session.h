@@ -33,7 +33,7 @@ struct RespContext {
 
 class RespSession final : public net::Session {
  public:
-  explicit RespSession(RespContext& context);
+  explicit RespSession(RespContext& context, std::string_view tls_client = {});
 
   Progress OnBytes(std::span<char> input, base::ByteBuffer& output) override;
   void OnDrain() override { draining_ = true; }
@@ -72,7 +72,8 @@ class RespSession final : public net::Session {
   RespContext& context_;
   codec::resp::CommandParser parser_;
   codec::resp::Protocol protocol_ = codec::resp::Protocol::k2;
-  std::string name_;  // what the client calls itself
+  std::string name_;              // what the client calls itself
+  const std::string tls_client_;  // what its certificate calls it; empty: it showed none
   const uint64_t id_;
   std::array<Waiting, kWaitingMax> waiting_;
   size_t waiting_count_ = 0;
@@ -84,8 +85,8 @@ class RespSession final : public net::Session {
 class RespFactory final : public net::SessionFactory {
  public:
   explicit RespFactory(RespContext& context) : context_(context) {}
-  std::unique_ptr<net::Session> Open(const net::Peer&) override {
-    return std::make_unique<RespSession>(context_);
+  std::unique_ptr<net::Session> Open(const net::Peer& peer) override {
+    return std::make_unique<RespSession>(context_, peer.identity);
   }
 
  private:

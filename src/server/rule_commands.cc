@@ -39,7 +39,8 @@ bool RuleCommands::Run(std::string_view name, std::span<const std::string_view> 
   if (name == "weir.renew") {
     return Renew(arguments[0]);
   }
-  if (!ParseRequest(arguments)) {
+  const bool about_others = name == "weir.explain" || name == "weir.reset";
+  if (!ParseRequest(arguments, about_others)) {
     return false;
   }
   if (name == "weir.check") {
@@ -65,7 +66,7 @@ bool RuleCommands::Fail(std::string_view error) {
   return false;
 }
 
-bool RuleCommands::ParseRequest(std::span<const std::string_view> arguments) {
+bool RuleCommands::ParseRequest(std::span<const std::string_view> arguments, bool about_others) {
   while (arguments.size() > 1 &&
          (arguments[0] == "COST" || arguments[0] == "TTL" || arguments[0] == "RULE")) {
     if (arguments[0] == "RULE") {
@@ -91,14 +92,21 @@ bool RuleCommands::ParseRequest(std::span<const std::string_view> arguments) {
   if (arguments.empty() || arguments.size() % 2 != 0) {
     return Fail("ERR attributes come in pairs of name and value, such as: ip 192.0.2.1 path /");
   }
-  if (arguments.size() / 2 > attributes_.size()) {
+  if (arguments.size() / 2 > kMaxAttributes) {
     return Fail("ERR " + std::to_string(arguments.size() / 2) +
                 " attributes; at most 128 are allowed");
   }
-  for (size_t i = 0; i < arguments.size(); i += 2) {
-    attributes_[i / 2] = {arguments[i], arguments[i + 1]};
+  constexpr std::string_view kTlsClient = "tls_client";
+  size_t count = 0;
+  if (!about_others && !tls_client_.empty()) {
+    attributes_[count++] = {kTlsClient, tls_client_};
   }
-  request_.attributes = std::span(attributes_).first(arguments.size() / 2);
+  for (size_t i = 0; i < arguments.size(); i += 2) {
+    if (about_others || arguments[i] != kTlsClient) {  // which only a certificate says
+      attributes_[count++] = {arguments[i], arguments[i + 1]};
+    }
+  }
+  request_.attributes = std::span(attributes_).first(count);
   request_.now = now_;
   request_.wall = wall_;
   return true;

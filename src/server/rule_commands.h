@@ -21,9 +21,11 @@ namespace weir::server {
 
 class RuleCommands {
  public:
-  RuleCommands(Deciders& deciders, const CheckService& service, RuleReply& reply,
-               codec::resp::Writer& writer)
+  // `tls_client`: who asks, by its certificate; empty: it showed none.
+  RuleCommands(Deciders& deciders, const CheckService& service, std::string_view tls_client,
+               RuleReply& reply, codec::resp::Writer& writer)
       : deciders_(deciders),
+        tls_client_(tls_client),
         now_(service.Now()),
         wall_(service.WallNow()),
         reply_(reply),
@@ -33,7 +35,8 @@ class RuleCommands {
   bool Run(std::string_view name, std::span<const std::string_view> arguments);
 
  private:
-  bool ParseRequest(std::span<const std::string_view> arguments);
+  // `about_others`: the question names its client itself.
+  bool ParseRequest(std::span<const std::string_view> arguments, bool about_others);
   bool Check(ChargeMode mode);
   bool Usage();
   bool Reset();
@@ -46,11 +49,12 @@ class RuleCommands {
   void WriteMs(std::string_view name, Duration duration);
 
   Deciders& deciders_;
+  const std::string_view tls_client_;
   const Timestamp now_;
   const WallTime wall_;
   RuleReply& reply_;
   codec::resp::Writer& writer_;
-  std::array<Attribute, kMaxAttributes> attributes_;
+  std::array<Attribute, kMaxAttributes + 1> attributes_;  // what is sent, and who it is that sends
   RuleRequest request_;
   std::string_view rule_;  // empty: all
   Duration lasts_ = ReservationBook::kLastsDefault;

@@ -91,7 +91,7 @@ bool RunUntilSignal(const ServerConfig& given) {
       }
       rls_clock = *std::move(clock);
     }
-    auto fronts = RlsFronts::Start(*config.envoy, rls_clock.get(), config.memory_bytes);
+    auto fronts = RlsFronts::Start(*config.envoy, rls_clock.get(), config.ShareMemory().rls);
     if (!fronts) {
       return fail(fronts.error());
     }

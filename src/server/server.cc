@@ -81,7 +81,7 @@ Server::~Server() {
 
 Result<void> Server::Prepare() {
   ServiceOptions options;
-  options.memory_bytes = config_.memory_bytes;
+  options.memory_bytes = config_.ShareMemory().rules;
   if (!config_.fleet_secret.empty()) {
     options.rules.fleet_secret = base::HashKeySeeded(config_.fleet_secret, 0);
   }
@@ -144,7 +144,7 @@ Result<void> Server::PrepareRls(const ServiceOptions& options) {
     return {};
   }
   envoy::RlsOptions rls;
-  rls.memory_bytes = options.memory_bytes;
+  rls.memory_bytes = config_.ShareMemory().rls;
   rls.clock = options.clock;
   auto made = envoy::RlsService::Create(rls);
   if (!made) {
@@ -158,15 +158,18 @@ Result<void> Server::Listen() {
   for (const auto& [front, addresses] :
        {std::pair("http", &config_.http), std::pair("resp", &config_.resp),
         std::pair("grpc", &config_.grpc), std::pair("admin", &config_.admin)}) {
-    const std::vector<int> inherited = InheritedSockets(front);
-    if (!inherited.empty()) {
-      for (const int descriptor : inherited) {
-        bound_.push_back({front, net::Listener::BoundTo(descriptor)});
-        for (size_t i = 1; i < workers_.size(); ++i) {
-          AddListener(*workers_[i], front, ::dup(descriptor), nullptr);
-        }
-        AddListener(*workers_[0], front, descriptor, nullptr);
+    bool inherits = false;
+    for (const auto& [suffix, security] :
+         {std::pair("", ListenAddress::Security::kNone),
+          std::pair("-tls", ListenAddress::Security::kTls),
+          std::pair("-mtls", ListenAddress::Security::kMutualTls)}) {
+      const std::vector<int> sockets = InheritedSockets(front + std::string(suffix));
+      inherits = inherits || !sockets.empty();
+      if (Result<void> listening = ListenOnInherited(front, sockets, security); !listening) {
+        return listening;
       }
+    }
+    if (inherits) {
       continue;
     }
     for (const std::string& address : *addresses) {
@@ -181,6 +184,28 @@ Result<void> Server::Listen() {
       worker.loop.Post([&listener] { listener->Start(); });
     }
     worker.loop.Start("weir-" + std::to_string(i), config_.pin_threads ? static_cast<int>(i) : -1);
+  }
+  return {};
+}
+
+Result<void> Server::ListenOnInherited(const std::string& front, const std::vector<int>& sockets,
+                                       ListenAddress::Security security) {
+  if (sockets.empty()) {
+    return {};
+  }
+  const auto tls = TlsFor(front, security);
+  if (!tls) {
+    return Error{tls.error().code, "for a socket inherited as " + front + ": " +
+                                       tls.error().message +
+                                       "; it needs --tls-cert and --tls-key, and --tls-client-ca "
+                                       "if its name ends in -mtls"};
+  }
+  for (const int descriptor : sockets) {
+    bound_.push_back({front, net::Listener::BoundTo(descriptor), *tls != nullptr});
+    for (size_t i = 1; i < workers_.size(); ++i) {
+      AddListener(*workers_[i], front, ::dup(descriptor), *tls);
+    }
+    AddListener(*workers_[0], front, descriptor, *tls);
   }
   return {};
 }
@@ -226,6 +251,7 @@ Result<std::shared_ptr<net::TlsContext>> Server::TlsFor(const std::string& front
   options.key_file = ServerConfig::FileFor(config_.tls_key, front);
   if (security == ListenAddress::Security::kMutualTls) {
     options.client_ca_file = ServerConfig::FileFor(config_.tls_client_ca, front);
+    options.client_names = ServerConfig::NamesFor(config_.tls_client_names, front);
   }
   if (front == "grpc" || (front == "http" && config_.grpc_on_http)) {
     options.protocols.emplace_back("h2");
@@ -268,13 +294,17 @@ void Server::AddMethods(GrpcContext& context) {
   if (rls_ == nullptr) {
     return;
   }
+  context.stats = &rls_->stats();
   context.shared.methods.Add(std::make_unique<RlsMethod>(*rls_));
-  codec::grpc::AddHealth(context.shared.methods, [this](std::string_view service) {
+  const bool needs_config =
+      config_.envoy.has_value() && config_.envoy->healthy_with_at_least_one_config_loaded;
+  codec::grpc::AddHealth(context.shared.methods, [this, needs_config](std::string_view service) {
     if (!service.empty() && service != "ratelimit") {
       return codec::grpc::Health::kUnknownService;
     }
-    return going_.load(std::memory_order_relaxed) ? codec::grpc::Health::kNotServing
-                                                  : codec::grpc::Health::kServing;
+    const bool serving =
+        !going_.load(std::memory_order_relaxed) && (!needs_config || rls_->has_domains());
+    return serving ? codec::grpc::Health::kServing : codec::grpc::Health::kNotServing;
   });
   codec::grpc::AddReflection(context.shared.methods);
 }

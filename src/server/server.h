@@ -79,6 +79,8 @@ class Server {
   Result<void> PrepareRls(const ServiceOptions& options);
   Result<void> Listen();
   Result<void> ListenOn(const std::string& front, const std::string& address);
+  Result<void> ListenOnInherited(const std::string& front, const std::vector<int>& sockets,
+                                 ListenAddress::Security security);
   void AddListener(Worker& worker, const std::string& front, int descriptor,
                    const std::shared_ptr<net::TlsContext>& tls);
   Result<std::shared_ptr<net::TlsContext>> TlsFor(const std::string& front,

@@ -59,6 +59,7 @@ void* MemoryPool::Take(size_t size) noexcept {
   } else {
     const size_t room = size_class != kUnpooled ? SizeOf(size_class) : size;
     head = static_cast<Head*>(std::malloc(sizeof(Head) + room));
+    ++taken_from_system_;
     if (head == nullptr) {
       return nullptr;
     }
@@ -89,6 +90,7 @@ void* MemoryPool::Resize(void* memory, size_t size) noexcept {
   Head* const head = static_cast<Head*>(memory) - 1;
   if (head->size_class == kUnpooled && ClassOf(size) == kUnpooled) {
     auto* const moved = static_cast<Head*>(std::realloc(head, sizeof(Head) + size));
+    ++taken_from_system_;
     return moved != nullptr ? moved + 1 : nullptr;
   }
   if (head->size_class != kUnpooled && size <= SizeOf(head->size_class)) {

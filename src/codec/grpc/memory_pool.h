@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include <nghttp2/nghttp2.h>
 
@@ -20,6 +21,9 @@ class MemoryPool {
 
   // For nghttp2_session_server_new3. All sessions must be gone before the pool is.
   [[nodiscard]] nghttp2_mem* interface() noexcept { return &interface_; }
+
+  // Pieces that no list had, so far.
+  [[nodiscard]] uint64_t taken_from_system() const noexcept { return taken_from_system_; }
 
   void* Take(size_t size) noexcept;
   void Give(void* memory) noexcept;
@@ -42,6 +46,7 @@ class MemoryPool {
   nghttp2_mem interface_;
   std::array<Head*, kClasses> free_{};
   size_t kept_bytes_ = 0;
+  uint64_t taken_from_system_ = 0;
   const size_t kept_bytes_max_;
 };
 

@@ -16,7 +16,8 @@ namespace weir::codec::grpc {
   if (message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return {};
   }
-  return {Code::kInternal, "the message is not a " + message.GetTypeName()};
+  return {Code::kInternal,
+          "grpc: error unmarshalling request: the message is not a " + message.GetTypeName()};
 }
 
 inline void Answer(Call& call, const google::protobuf::MessageLite& message) {

@@ -29,6 +29,8 @@ class Method {
 
   [[nodiscard]] std::string_view path() const noexcept { return path_; }
   [[nodiscard]] Shape shape() const noexcept { return shape_; }
+  // How many messages it was given so far.
+  [[nodiscard]] uint64_t messages() const noexcept { return messages_; }
 
   // A whole message. The answer goes by call.Reply, now or later (Call::AnswerLater); a status
   // other than ok ends the call instead.
@@ -40,8 +42,11 @@ class Method {
   }
 
  private:
+  friend class Session;
+
   const std::string path_;
   const Shape shape_;
+  uint64_t messages_ = 0;
 };
 
 // All methods of a listener. Made once for each loop, so that methods may keep memory.
@@ -59,6 +64,9 @@ class MethodTable {
     return nullptr;
   }
 
+  [[nodiscard]] const std::vector<std::unique_ptr<Method>>& all() const noexcept {
+    return methods_;
+  }
   // "package.Service", each once.
   [[nodiscard]] std::vector<std::string> Services() const {
     std::vector<std::string> services;

@@ -61,6 +61,11 @@ Session::Session(SessionShared& shared, Timestamp now)
   nghttp2_option_set_max_continuations(option, limits.continuations_max);
   // The guard judges resets, and knows how Envoy uses them; nghttp2's own limit would not.
   nghttp2_option_set_stream_reset_rate_limit(option, 1'000'000, 1'000'000);
+  // Frames of types that nobody knows are to be ignored, but they are told of and counted.
+  constexpr int kFirstUnknownType = 10;
+  for (int type = kFirstUnknownType; type < 256; ++type) {
+    nghttp2_option_set_user_recv_extension_type(option, static_cast<uint8_t>(type));
+  }
   nghttp2_session_server_new3(&session_, SessionCallbacks::Get(), this, option,
                               shared.memory.interface());
   nghttp2_option_del(option);
@@ -396,6 +401,7 @@ void Session::Deliver(Call& call) {
     } else if (single && ++call.messages_ > 1) {
       status = {Code::kUnimplemented, "expected one message, found more"};
     } else {
+      ++call.method_->messages_;
       status = call.method_->OnMessage(call, rest.substr(kPrefixBytes, prefix.size));
       if (call.answer_state_ > Call::Answer::kBegun) {
         return;  // it was not that late, and has ended

@@ -32,6 +32,7 @@ const nghttp2_session_callbacks* SessionCallbacks::Get() {
     nghttp2_session_callbacks_set_on_header_callback(made, OnHeader);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(made, OnData);
     nghttp2_session_callbacks_set_on_frame_recv_callback(made, OnFrame);
+    nghttp2_session_callbacks_set_unpack_extension_callback(made, OnUnknownFrame);
     nghttp2_session_callbacks_set_on_frame_send_callback(made, OnSent);
     nghttp2_session_callbacks_set_on_stream_close_callback(made, OnClose);
     return made;
@@ -103,6 +104,10 @@ int SessionCallbacks::OnFrame(nghttp2_session* session, const nghttp2_frame* fra
     default:
       return 0;
   }
+}
+
+int SessionCallbacks::OnUnknownFrame(nghttp2_session*, void**, const nghttp2_frame_hd*, void*) {
+  return NGHTTP2_ERR_CANCEL;  // it ends here
 }
 
 int SessionCallbacks::OnSent(nghttp2_session*, const nghttp2_frame* frame, void* user_data) {

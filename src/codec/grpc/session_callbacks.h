@@ -23,6 +23,8 @@ struct SessionCallbacks {
   static int OnData(nghttp2_session* session, uint8_t flags, int32_t stream, const uint8_t* bytes,
                     size_t size, void* user_data);
   static int OnFrame(nghttp2_session* session, const nghttp2_frame* frame, void* user_data);
+  static int OnUnknownFrame(nghttp2_session* session, void** payload, const nghttp2_frame_hd* head,
+                            void* user_data);
   static int OnSent(nghttp2_session* session, const nghttp2_frame* frame, void* user_data);
   static int OnClose(nghttp2_session* session, int32_t stream, uint32_t error_code,
                      void* user_data);

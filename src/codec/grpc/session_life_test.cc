@@ -133,7 +133,9 @@ TEST_F(SessionLifeTest, FloodsOfFramesEndTheConnection) {
   for (const std::string& frame :
        {Frame(NGHTTP2_PING, 0, 0, "12345678"), Frame(NGHTTP2_SETTINGS, 0, 0, ""),
         Frame(NGHTTP2_PRIORITY, 0, 1, std::string_view("\0\0\0\0\1", 5)),
-        Frame(NGHTTP2_WINDOW_UPDATE, 0, 0, std::string_view("\0\0\0\1", 4))}) {
+        Frame(NGHTTP2_WINDOW_UPDATE, 0, 0, std::string_view("\0\0\0\1", 4)), Frame(0x42, 0, 0, ""),
+        Frame(0xff, 0, 1, "a type that nobody knows"), Frame(NGHTTP2_ALTSVC, 0, 0, ""),
+        Frame(NGHTTP2_PRIORITY_UPDATE, 0, 0, "")}) {
     TestClient client;
     Session session(shared_, now_);
     ASSERT_TRUE(client.Exchange(session, now_));
