@@ -1,18 +1,22 @@
 """HTTP/2 frames by hand, as those who mean ill send them: they are left within a second, others
-notice nothing, and memory stays bounded."""
+notice little of it, and memory stays bounded."""
 import pathlib
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 import unittest
 
 import harness
-from grpc_test import HEALTH, SERVING, GrpcWeir, Stub
+from grpc_test import HEALTH, GrpcWeir
 
 # A sanitizer keeps freed memory for a while, and puts room around what is in use.
 SANITIZED = b"__asan_init" in pathlib.Path(harness.WEIR).read_bytes()
 MEMORY_KIB = (50 << 10) * (16 if SANITIZED else 1)
+# Below this nobody's 99th percentile counts as slow: a turn of a busy machine's scheduler.
+FLOOR_S = 0.02 * (10 if SANITIZED else 1)
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = (
     0, 1, 2, 3, 4, 6, 7, 8, 9)
@@ -101,13 +105,75 @@ def empty_data():
         yield frame(DATA, 0, 1)
 
 
+def unknown_frames():
+    """Of a type that HTTP/2 does not have; they are to be ignored, one by one."""
+    while True:
+        yield frame(0x42, 0, 1, b"x")
+
+
 def too_many_streams():
     for stream in range(1, 200_001, 2):
         yield frame(HEADERS, END_HEADERS, stream, headers())
 
 
 ATTACKS = (rapid_reset, made_to_reset, continuations, empty_continuations, hpack_bomb, pings,
-           settings, priorities, window_updates, empty_data, too_many_streams)
+           settings, priorities, window_updates, empty_data, unknown_frames, too_many_streams)
+
+
+def ask_for_ever(port):
+    """The program of a bystander: one call after the other; when each began, and how long it took.
+    A process of its own, so that it does not wait for an attacker's Python."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(PREFACE + frame(SETTINGS) + frame(SETTINGS, 1))
+        incoming = connection.makefile("rb")
+        for stream in range(1, 1 << 31, 2):
+            began = time.monotonic()
+            connection.sendall(frame(HEADERS, END_HEADERS, stream, headers()) +
+                               frame(DATA, END_STREAM, stream, b"\0\0\0\0\0"))
+            kind, flags, of = None, 0, 0
+            while (kind, of) != (HEADERS, stream) or not flags & END_STREAM:
+                head = incoming.read(9)
+                kind, flags, of = head[3], head[4], struct.unpack(">I", head[5:])[0]
+                incoming.read(int.from_bytes(head[:3], "big"))
+            print(began, time.monotonic() - began, flush=True)
+
+
+class Bystander:
+    """Somebody else's calls, and how long they take."""
+
+    def __init__(self, test, port):
+        self.process = subprocess.Popen([sys.executable, "-B", __file__, str(port)], text=True,
+                                        stdout=subprocess.PIPE)
+        self.times = []
+        self._thread = threading.Thread(target=self._read)
+        self._thread.start()
+        test.addCleanup(self.stop)
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.times.append(float(line.split()[1]))
+
+    def running(self):
+        return self.process.poll() is None
+
+    def p99_while(self, work, calls=200):
+        """Of at least so many calls, while `work` is done again and again."""
+        first = len(self.times)
+
+        def enough():
+            work()
+            return len(self.times) >= first + calls or not self.running()
+        harness.wait_for("calls of a bystander", enough)
+        took = sorted(self.times[first:])
+        return took[len(took) * 99 // 100]
+
+    def stop(self):
+        if self.running():
+            self.process.kill()
+        self.process.wait()
+        self._thread.join()
+        self.process.stdout.close()
 
 
 class GrpcAbuse(unittest.TestCase):
@@ -136,32 +202,26 @@ class GrpcAbuse(unittest.TestCase):
 
     def test_floods(self):
         self.weir = GrpcWeir(self)
-        stub = Stub(self, self.weir.grpc)
-        self.assertEqual(stub.check(), SERVING)
+        bystander = Bystander(self, self.weir.grpc)
+        bystander.p99_while(lambda: None)
         before = memory_kib(self.weir.pid)
-        trouble = []
-        done = threading.Event()
+        closed = 1 if not SANITIZED else 10  # seconds, and what a sanitizer makes of them
 
-        def bystander():
-            while not done.is_set():
-                try:
-                    if stub.check() != SERVING:
-                        trouble.append("not serving")
-                except Exception as error:  # noqa: BLE001: whatever it is, it is wrong
-                    trouble.append(error)
-                done.wait(0.005)
-        thread = threading.Thread(target=bystander)
-        thread.start()
-        try:
-            for attack in ATTACKS:
-                with self.subTest(attack.__name__):
-                    # A second, and what a busy machine makes of it.
-                    self.assertLess(self.attack(attack()), 1 if not SANITIZED else 10)
-                    self.assertLess(memory_kib(self.weir.pid) - before, MEMORY_KIB)
-        finally:
-            done.set()
-            thread.join()
-        self.assertEqual(trouble, [])
+        def attack_once():
+            self.assertLess(self.attack(attack()), closed)
+            self.assertLess(memory_kib(self.weir.pid) - before, MEMORY_KIB)
+        for attack in ATTACKS:
+            with self.subTest(attack.__name__):
+                # Attackers take processors as well, and others may be busy here: a floor, and
+                # three attempts.
+                for attempt in range(3):
+                    quiet = bystander.p99_while(lambda: None)
+                    attacked = bystander.p99_while(attack_once)
+                    if attacked <= max(3 * quiet, FLOOR_S):
+                        break
+                else:
+                    self.fail(f"p99 of others {attacked * 1000:.1f} ms, {quiet * 1000:.1f} before")
+                self.assertTrue(bystander.running(), "a bystander was cut off")
         self.assertGreaterEqual(
             harness.wait_for("their end", lambda: self.weir.metric(
                 'weir_protocol_errors_total{protocol="grpc"}')), len(ATTACKS) // 2)
@@ -200,4 +260,7 @@ class GrpcAbuse(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    harness.main()
+    if len(sys.argv) == 2 and sys.argv[1].isdigit():
+        ask_for_ever(int(sys.argv[1]))
+    else:
+        harness.main()

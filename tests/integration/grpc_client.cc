@@ -1,7 +1,11 @@
 // Asks a running weir with grpc++: every method, a deadline, a cancellation, many calls at a time.
-// usage: grpc_client PORT; prints a line for each part that got the answers it should.
+// usage: grpc_client PORT; prints a line for each part that got the answers it should. With
+// WEIR_GRPC_CA it asks over TLS, with WEIR_GRPC_CERT and WEIR_GRPC_KEY as the client of a
+// certificate.
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 
@@ -39,10 +43,28 @@ Message FromBytes(const grpc::ByteBuffer& bytes) {
   return message;
 }
 
+// What the file holds that a variable names; empty: it is not set.
+std::string FileOf(const char* variable) {
+  const char* const path = std::getenv(variable);
+  if (path == nullptr) {
+    return {};
+  }
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::shared_ptr<grpc::ChannelCredentials> Credentials() {
+  const std::string authority = FileOf("WEIR_GRPC_CA");
+  return authority.empty() ? grpc::InsecureChannelCredentials()
+                           : grpc::SslCredentials({.pem_root_certs = authority,
+                                                   .pem_private_key = FileOf("WEIR_GRPC_KEY"),
+                                                   .pem_cert_chain = FileOf("WEIR_GRPC_CERT")});
+}
+
 class Client {
  public:
   explicit Client(const std::string& port)
-      : stub_(grpc::CreateChannel("localhost:" + port, grpc::InsecureChannelCredentials())) {}
+      : stub_(grpc::CreateChannel("localhost:" + port, Credentials())) {}
 
   template <class Answer>
   grpc::Status Ask(const std::string& path, const google::protobuf::MessageLite& question,

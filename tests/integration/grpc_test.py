@@ -56,13 +56,13 @@ NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 class GrpcWeir(harness.Weir):
     """weir serve with a gRPC listener; `grpc` is its port."""
 
-    def __init__(self, test, *options, descriptors=DESCRIPTORS):
+    def __init__(self, test, *options, descriptors=DESCRIPTORS, scheme=""):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-descriptors"))
         test.addCleanup(shutil.rmtree, self.folder)
         self.write_descriptors(descriptors)
-        super().__init__(test, "--grpc", "127.0.0.1:0", "--descriptors", str(self.folder), *options)
+        super().__init__(test, "--grpc", scheme + "127.0.0.1:0", "--descriptors", str(self.folder),
+                         *options)
         self.grpc = int(re.search(r"^  grpc .*:(\d+)$", self.output(), re.M).group(1))
-
 
     def write_descriptors(self, text):
         temporary = self.folder / "shop.yaml.new"
@@ -115,6 +115,25 @@ class Stub:
             module.ServerReflectionResponse.FromString)
         return next(call(iter([module.ServerReflectionRequest(**question)]),
                          timeout=harness.DEADLINE_S))
+
+
+def run_client(test, port, *command, **environment):
+    """The lines that a program prints, a line for each part that went well."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120,
+                          env=dict(os.environ, WEIR_GRPC_PORT=str(port),
+                                   ASAN_OPTIONS="detect_leaks=0",  # those of its library
+                                   **environment))
+    test.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+    return done.stdout.splitlines()
+
+
+def run_grpc_js(test, port, **environment):
+    script = os.path.join(os.environ["WEIR_CLIENTS"], "grpc.mjs")
+    return run_client(test, port, "node", script, **environment)
+
+
+def run_grpc_cpp(test, port, **environment):
+    return run_client(test, port, os.environ["WEIR_GRPC_CLIENT"], str(port), **environment)
 
 
 class Grpc(unittest.TestCase):
@@ -289,23 +308,13 @@ class Grpc(unittest.TestCase):
             thread.join()
         self.assertEqual(failures, [])
 
-    def run_client(self, *command):
-        """The lines that it prints, a line for each part that went well."""
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120,
-                              env=dict(os.environ, WEIR_GRPC_PORT=str(self.weir.grpc),
-                                       ASAN_OPTIONS="detect_leaks=0"))  # those of its library
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return done.stdout.splitlines()
-
     def test_grpc_js(self):
         self.start()
-        script = os.path.join(os.environ["WEIR_CLIENTS"], "grpc.mjs")
-        self.assertEqual(len(self.run_client("node", script)), 5)
+        self.assertEqual(len(run_grpc_js(self, self.weir.grpc)), 5)
 
     def test_grpc_cpp(self):
         self.start()
-        lines = self.run_client(os.environ["WEIR_GRPC_CLIENT"], str(self.weir.grpc))
-        self.assertEqual(len(lines), 4)
+        self.assertEqual(len(run_grpc_cpp(self, self.weir.grpc)), 4)
 
     def test_h2load(self):
         self.start()

@@ -4,12 +4,16 @@ import pathlib
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.error
+import urllib.request
 
 import harness
+from tls_test import Authority
 
 RULES = "rules:\n  - name: all\n    per: key\n    limit: 1000/s\n"
 
@@ -37,7 +41,7 @@ class Activation(unittest.TestCase):
         process.signal(signal.SIGTERM)
         self.assertEqual(process.wait(), 0, process.output())
 
-    def inherit(self, names, *sockets, pid=None):
+    def inherit(self, names, *sockets, pid=None, options=()):
         """Starts weir with these sockets as its descriptors 3, 4, …"""
         def number():
             # First out of the way of one another.
@@ -46,7 +50,7 @@ class Activation(unittest.TestCase):
                 os.dup2(descriptor, 3 + i)
         env = dict(os.environ, LISTEN_FDS=str(len(sockets)), LISTEN_FDNAMES=names)
         command = [harness.WEIR, "serve", "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0",
-                   "--admin", "127.0.0.1:0", "--memory", "32MiB", "--threads", "2"]
+                   "--admin", "127.0.0.1:0", "--memory", "32MiB", "--threads", "2", *options]
         if pid is None:
             command = [sys.executable, "-c", LAUNCH] + command
         else:
@@ -68,6 +72,30 @@ class Activation(unittest.TestCase):
         one.listen()
         self.addCleanup(one.close)
         return one
+
+    def test_sockets_within_tls_by_their_names(self):
+        made = Authority(type(self))
+        made.root("ca")
+        made.leaf("server", "ca")
+        made.leaf("ann", "ca", san="DNS:ann.test")
+        sockets = [self.listening() for _ in range(3)]
+        output = self.inherit("http:http-tls:http-mtls", *sockets, options=(
+            "--tls-cert", made.path("server.crt"), "--tls-key", made.path("server.key"),
+            "--tls-client-ca", made.path("ca.crt")))
+        plain, tls, mutual = (one.getsockname()[1] for one in sockets)
+        self.assertIn(f"https://127.0.0.1:{tls}", output)
+        self.assertEqual(harness.get(plain, "/healthz").status, 200)
+        for port, shows, good in ((tls, False, True), (mutual, False, False), (mutual, True, True)):
+            context = ssl.create_default_context(cafile=made.path("ca.crt"))
+            if shows:
+                context.load_cert_chain(made.path("ann.crt"), made.path("ann.key"))
+            request = urllib.request.Request(f"https://localhost:{port}/healthz")
+            try:
+                with urllib.request.urlopen(request, context=context, timeout=60) as reply:
+                    self.assertTrue(good)
+                    self.assertEqual(reply.status, 200)
+            except (OSError, urllib.error.URLError):
+                self.assertFalse(good)
 
     def test_each_front_gets_the_sockets_of_its_name(self):
         names = ("admin", "resp", "http", "weir.socket")

@@ -1,4 +1,5 @@
 """TLS on every listener: a matrix of good and bad certificates, reload, and who a client is."""
+import json
 import pathlib
 import re
 import shutil
@@ -218,6 +219,70 @@ class Tls(unittest.TestCase):
         # A name with a space in it is no identity, so the rule does not apply.
         odd = self.client(certificate="odd")
         self.assertEqual([self.get(port, odd, "/v1/auth")[0].status for _ in range(4)], [204] * 4)
+
+    def ask(self, port, client, raw):
+        with socket.create_connection(("127.0.0.1", port), timeout=harness.DEADLINE_S) as plain:
+            with client.wrap_socket(plain, server_hostname="localhost") as secure:
+                secure.sendall(raw)
+                received = b""
+                while chunk := secure.recv(65536):
+                    received += chunk
+                return received
+
+    def post(self, port, client, path, body):
+        return harness.Reply(self.ask(
+            port, client, f"POST {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n{body}".encode()))
+
+    def start_with_rules(self, front):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as rules:
+            rules.write(RULES)
+            rules.flush()
+            return self.start("server", None, "mtls", front, "--rules", rules.name)
+
+    def test_every_question_is_asked_by_whom_the_certificate_names(self):
+        port = self.start_with_rules("http")
+        ann, bob = self.client(certificate="ann"), self.client(certificate="bob")
+        asked = '{"attributes": {"tls_client": "%s", "path": "/"}, "id": "%s"}'
+        # Nobody is somebody else by saying so, and an id is of whoever asks.
+        self.assertEqual([self.post(port, ann, "/v1/check", asked % (name, name)).status
+                          for name in ("a", "a", "b", "c")], [200, 200, 200, 429])
+        self.assertEqual(self.post(port, bob, "/v1/check", asked % ("a", "a")).status, 200)
+
+        def remaining(client):
+            return [quota["remaining"] for quota in json.loads(
+                self.get(port, client, "/v1/usage?tls_client=spiffe://shop/ann")[0].text)["quotas"]]
+        self.assertEqual((remaining(ann), remaining(bob)), ([0], [1]))
+        batch = '{"checks": [{"key": "a"}, {"attributes": {"tls_client": "x"}}]}'
+        answers = json.loads(self.post(port, bob, "/v1/check", batch).text)["results"]
+        self.assertEqual([answer["allowed"] for answer in answers], [True, False])
+        reserve = '{"attributes": {"tls_client": "x"}, "estimate": 1}'
+        self.assertEqual(self.post(port, bob, "/v1/reserve", reserve).status, 429)
+        carl = self.client(certificate="carl")
+        self.assertEqual(self.post(port, carl, "/v1/reserve", reserve).status, 200)
+        self.assertEqual(remaining(carl), [1])
+
+    def test_without_a_certificate_nobody_has_its_name(self):
+        weir = harness.Weir(self, rules=RULES)
+        for _ in range(4):
+            self.assertEqual(harness.post(weir.http, "/v1/check",
+                                          '{"attributes": {"tls_client": "ann"}}').status, 200)
+
+    def test_the_redis_protocol_knows_who_a_client_is(self):
+        port = self.start_with_rules("resp")
+
+        def allowed(certificate, *commands):
+            answers = self.ask(port, self.client(certificate=certificate),
+                               "".join(command + "\r\n" for command in commands).encode() +
+                               b"QUIT\r\n")
+            return re.findall(rb"allowed\r\n:(\d)", answers)
+        check = "WEIR.CHECK tls_client somebody path /"
+        self.assertEqual(allowed("ann", check, "WEIR.PEEK path /", check, check),
+                         [b"1", b"1", b"1", b"0"])
+        self.assertEqual(allowed("bob", check, "WEIR.HOLD path /", check), [b"1", b"1", b"0"])
+        # These two are about others, and name them.
+        self.assertEqual(allowed("carl", "WEIR.RESET tls_client spiffe://shop/ann"), [])
+        self.assertEqual(allowed("ann", check), [b"1"])
 
     def test_new_certificates_are_taken_and_connections_stay(self):
         folder = self.made.folder

@@ -1,10 +1,15 @@
 // Asks a running weir with @grpc/grpc-js: every method, deadlines and cancellations. A line is
-// printed for each part that got the answers it should.
+// printed for each part that got the answers it should. With WEIR_GRPC_CA it asks over TLS, with
+// WEIR_GRPC_CERT and WEIR_GRPC_KEY as the client of a certificate.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import grpc from "@grpc/grpc-js";
 
-const client = new grpc.Client(`localhost:${process.env.WEIR_GRPC_PORT}`,
-  grpc.credentials.createInsecure());
+const { WEIR_GRPC_PORT, WEIR_GRPC_CA, WEIR_GRPC_CERT, WEIR_GRPC_KEY } = process.env;
+const read = (path) => (path ? readFileSync(path) : null);
+const client = new grpc.Client(`localhost:${WEIR_GRPC_PORT}`, WEIR_GRPC_CA
+  ? grpc.credentials.createSsl(read(WEIR_GRPC_CA), read(WEIR_GRPC_KEY), read(WEIR_GRPC_CERT))
+  : grpc.credentials.createInsecure());
 const same = (bytes) => bytes;
 const HEALTH = "/grpc.health.v1.Health/";
 const RLS = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
