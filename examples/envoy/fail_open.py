@@ -1,7 +1,7 @@
 """Asks weir over gRPC from a program of your own, as Envoy does, and decides here what happens when
 no answer comes: the request passes (fail open), as with Envoy's failure_mode_deny: false.
 
-    protoc -I proto --python_out=. proto/envoy/service/ratelimit/v3/rls.proto …   # and what it imports
+    protoc -I proto --python_out=. $(cd proto && find envoy -name '*.proto')
     from envoy.service.ratelimit.v3 import rls_pb2
     limits = RateLimits(grpc.insecure_channel("127.0.0.1:8081", options=CHANNEL), rls_pb2)
     if not limits.allows("shop", {"remote_address": "192.0.2.1"}):

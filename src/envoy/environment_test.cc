@@ -78,6 +78,18 @@ TEST(Environment, WhatUsersSetIsRead) {
   EXPECT_EQ(settings->notes.back().substr(0, 28), "REDIS_SOCKET_TYPE, REDIS_URL");
 }
 
+TEST(Environment, ANameOfClientsNeedsTheirAuthority) {
+  const auto notes = [](std::map<std::string, std::string, std::less<>> variables) {
+    const auto settings = ReadEnvironment(Of(std::move(variables)));
+    EXPECT_TRUE(settings.ok());
+    EXPECT_EQ(settings->grpc_client_san, "envoy.test");
+    return settings->notes.size();
+  };
+  EXPECT_EQ(notes({{"GRPC_CLIENT_TLS_SAN", "envoy.test"}}), 1U);
+  EXPECT_EQ(notes({{"GRPC_CLIENT_TLS_SAN", "envoy.test"}, {"GRPC_CLIENT_TLS_CACERT", "ca.pem"}}),
+            0U);
+}
+
 TEST(Environment, WhatIsWrongIsNamed) {
   const auto error = [](const char* name, const char* value) {
     const auto settings = ReadEnvironment(Of({{name, value}}));

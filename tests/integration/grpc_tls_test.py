@@ -102,6 +102,21 @@ class GrpcTls(unittest.TestCase):
                                  (name, certificate))
             self.weir.stop()
 
+    def test_the_variables_of_ratelimit(self):
+        ports = [harness.free_port() for _ in range(3)]
+        with tempfile.TemporaryDirectory() as root:
+            os.mkdir(os.path.join(root, "config"))
+            self.weir = harness.Process(self, [harness.WEIR, "serve", "--memory", "32MiB"], env=dict(
+                os.environ, HOST="127.0.0.1", PORT=str(ports[0]), DEBUG_PORT=str(ports[1]),
+                GRPC_HOST="127.0.0.1", GRPC_PORT=str(ports[2]), RUNTIME_ROOT=root,
+                GRPC_SERVER_USE_TLS="true", GRPC_SERVER_TLS_CERT=self.made.path("server.crt"),
+                GRPC_SERVER_TLS_KEY=self.made.path("server.key"),
+                GRPC_CLIENT_TLS_CACERT=self.made.path("ca.crt"), GRPC_CLIENT_TLS_SAN="ann.test"))
+            harness.wait_for("an answer", lambda: harness.answers(ports[2]))
+            for certificate in ("ann", "bob", "carl", None):
+                self.assertEqual(self.is_let_in(ports[2], certificate), certificate == "ann",
+                                 certificate)
+
     def buf(self, port, method, message, *options, scheme="http"):
         """What `buf curl` answers, by reflection alone."""
         if scheme == "http":
