@@ -92,15 +92,17 @@ local function bucket_look(key, a, now)
     if room_t < 0 then
       room, room_t = room - 1, room_t + sub
     end
-    local n = room < 0 and 0 or floor((room + room_t / sub) / name)
-    local use, use_t = bucket_times(n, per, per_t, sub)
-    if use > room or (use == room and use_t > room_t) then
-      n = n - 1
+    local use, use_t = 0, 0
+    if room >= 0 then
+      local n = floor((room + room_t / sub) / name)  -- right, or off by one
       use, use_t = bucket_times(n, per, per_t, sub)
-    else
-      local one, one_t = bucket_times(n + 1, per, per_t, sub)
-      if one < room or (one == room and one_t <= room_t) then
-        use, use_t = one, one_t
+      if use > room or (use == room and use_t > room_t) then
+        use, use_t = bucket_times(n - 1, per, per_t, sub)
+      else
+        local one, one_t = bucket_times(n + 1, per, per_t, sub)
+        if one < room or (one == room and one_t <= room_t) then
+          use, use_t = one, one_t
+        end
       end
     end
     if use < inc or (use == inc and use_t < inc_t) then

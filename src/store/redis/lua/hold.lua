@@ -8,12 +8,12 @@
 -- lease ends, and in front of them, at -1, one member
 --   "<units in use> <last fence> <shift> <longest lease>"
 -- Units in use count holds whose lease has ended and that are still in the set. An end less the
--- shift is an instant in microseconds: a clock that is set back by more than the longest lease moves
--- all of them by one number. A fence is the instant of the grant, or one more than the last if that
--- is larger; the set is kept until the clock has passed the last fence.
+-- shift is an instant in microseconds: a clock that is set back by more than the longest lease
+-- moves all of them by one number. A fence is the instant of the grant, or one more than the last
+-- if that is larger; the set is kept until the clock has passed the last fence.
 --
 -- look returns: fits, write, 5, units in use before, the fence and the end of what is charged, the
--- instant at which enough leases have ended or -1, the last end or -1, [units in use by the set, last
+-- instant at which enough leases have ended or -1, the last end or -1, [units of live holds, last
 -- fence, shift, longest lease, added, the member in front or false].
 local function hold_head(key)
   local front = call('ZRANGE', key, 0, 0)[1]
@@ -101,7 +101,7 @@ local function hold_look(key, a, now)
     added = min(cost, 65535)
   end
   local room = -1
-  if not fits and mode ~= 4 and asked <= limit then
+  if not fits and mode ~= 4 and (mode == 2 or asked <= limit) then
     local excess = live + added + (mode == 2 and 1 or asked) - limit
     room = hold_room(key, now, shift, excess, added, now + lease)
   end

@@ -4,14 +4,14 @@
 -- An ask: doubles
 --   mode, cost, limit, window
 --
--- The state: \5, capacity:4, head:4, count:4, fallen:4, shift:7, then the ring of stamps of 7 bytes.
+-- The state: \5, capacity:4, head:4, count:4, fallen:4, shift:7, then the ring: stamps of 7 bytes.
 -- A stamp less the shift is an instant in microseconds: a clock that is set back by more than a
 -- window moves all of them by one number. The oldest stamps are looked for in steps that double and
 -- then by halving, as in C++; a charge writes its own stamps and the head.
 --
--- look returns: fits, write, 5, count before the charge, the instant of what is charged, the instant
--- of the unit whose end makes room or -1, the newest instant or -1, the stamp of what is charged,
--- [capacity, head, fallen, shift, added, window, whether there is a state].
+-- look returns: fits, write, 5, count before the charge, the instant of what is charged, that of
+-- the unit whose end makes room or -1, the newest instant before or -1, the stamp of what is charged,
+-- [capacity, head, fallen, shift, added, window].
 local HEAD = '<BI4I4I4I4I7'
 
 local function log_stamp(key, capacity, head, i)

@@ -9,8 +9,8 @@
 -- one a slice; a denial looks for the slice whose end makes room.
 --
 -- look returns: fits, write, 4, the slice that is charged, sum before the charge, the slice whose
--- end makes room for the cost or -1, the newest slice with a charge or -1, [counters, added, slice,
--- slices, limit, count_max].
+-- end makes room for the cost or -1, the newest slice charged before or -1, [counters, added,
+-- slice, slices, limit, count_max].
 local function sliced_count(counters, i)
   return (unpack('<I5', counters, i * 5 - 4))
 end
@@ -65,9 +65,7 @@ local function sliced_look(key, a, now)
     added = min(cost, most)
   end
   local room, last = -1, -1
-  if added > 0 then
-    last = id
-  elseif sum > 0 then
+  if sum > 0 then
     local i = slices + 1
     while sliced_count(counters, i) == 0 do
       i = i - 1
@@ -107,8 +105,8 @@ local function sliced_save(key, now, s, charged)
   sliced_put(key, now, id, sum, counters, slice, slices, s[12])
 end
 
--- A receipt: doubles units, limit, count_max, slice, slices, the slice that was charged. Returns the
--- units, and 0.
+-- A receipt: doubles units, limit, count_max, slice, slices, the slice that was charged. Returns
+-- the units, and 0.
 local function sliced_back(key, a, now)
   local units, limit, most, slice, slices, mark = unpack('<dddddd', a)
   local id, sum, counters = sliced_load(key, now, slice, slices, most)

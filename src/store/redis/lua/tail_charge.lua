@@ -3,7 +3,7 @@
 -- ARGV: the ask; with an id or a test's time: the milliseconds for which the id is remembered, the
 --   time in microseconds or 0
 -- Reply: integers
---   1 fits, 0 does not; 2 more: this id was answered before, and this is that answer
+--   1 fits, 0 does not; 2 more: this is what was answered to this id before
 --   the time in microseconds
 --   the state before the charge: see look
 -- or -1 and the time: the clock is outside of the calendar periods that were sent.

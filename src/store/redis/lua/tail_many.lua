@@ -6,7 +6,7 @@
 -- ARGV: a letter for each ask (b g w s c l h), a capital one if it is apart; the milliseconds for
 --   which the id is remembered or 0; the time in microseconds or 0; the asks
 -- Reply: integers
---   1: all but those apart fit, else 0; 2 more: this id was answered before, and this is that answer
+--   1: all but those apart fit, else 0; 2 more: this is what was answered to this id before
 --   the time in microseconds
 --   for each ask: 1 fits, 0 does not; how many numbers follow; the state before the charge
 -- or -1 and the time: the clock is outside of the calendar periods that were sent.

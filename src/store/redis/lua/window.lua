@@ -8,8 +8,8 @@
 --
 -- The state: \2, family:double, limit:4, count:5, end of the window:7, in microseconds.
 --
--- look returns: fits, write, 2, end, count before the charge, [count after, family, limit]; or -1 if
--- the clock is in none of the calendar periods that were sent.
+-- look returns: fits, write, 2, end, count before the charge, [count after, family, limit]; or -1
+-- if the clock is in none of the calendar periods that were sent.
 local function window_end(a, now, start, window)
   if start == 1 then
     return now + window
