@@ -12,6 +12,10 @@ if(WEIR_BUILD_RULES)
   install(TARGETS weir_rules EXPORT weirRulesTargets FILE_SET HEADERS)
   install(EXPORT weirRulesTargets NAMESPACE weir:: DESTINATION "${package_dir}")
 endif()
+if(TARGET weir_redis_store)
+  install(TARGETS weir_redis_store EXPORT weirRedisTargets FILE_SET HEADERS)
+  install(EXPORT weirRedisTargets NAMESPACE weir:: DESTINATION "${package_dir}")
+endif()
 configure_package_config_file(cmake/weirConfig.cmake.in "${PROJECT_BINARY_DIR}/weirConfig.cmake"
   INSTALL_DESTINATION "${package_dir}")
 # Until 1.0 a minor version may change the interface.
@@ -46,6 +50,12 @@ if(WEIR_BUILD_RULES)
   endif()
   configure_file(cmake/weir-rules.pc.in "${PROJECT_BINARY_DIR}/weir-rules.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/weir-rules.pc"
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endif()
+
+if(TARGET weir_redis_store)
+  configure_file(cmake/weir-redis.pc.in "${PROJECT_BINARY_DIR}/weir-redis.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/weir-redis.pc"
     DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 endif()
 

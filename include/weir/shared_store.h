@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -88,7 +89,7 @@ struct SharedAsk {
   Duration max_wait = Duration::max();         // queues only, as in CheckOptions
   Decision decision{Decision::Blank()};        // filled in, all of it
   StoreTrouble trouble = StoreTrouble::kNone;  // filled in: why the store did not decide
-  SharedReceipt receipt;                       // filled in if wanted
+  SharedReceipt receipt{};                     // filled in if wanted
 };
 
 struct SharedRequest {
@@ -96,7 +97,7 @@ struct SharedRequest {
   ChargeMode mode = ChargeMode::kAdmit;
   // Given: the same id within the store's memory of ids (RedisOptions::id_memory) is charged once,
   // and answered alike, however often it comes. At most kMaxSharedIdBytes.
-  std::string_view id;
+  std::string_view id{};
   bool keep_receipts = false;
   // Concurrency quotas: how long what is taken is held. Zero: what the quota says.
   Duration lease{};
@@ -148,6 +149,12 @@ class SharedStore {
 
   // Decides all of them, all or nothing but for those apart.
   virtual void Decide(SharedRequest& request) noexcept = 0;
+  // The same without waiting: `done` is called once, from a thread of the store or at once. It must
+  // not block. The request lives until then.
+  virtual void DecideThen(SharedRequest& request, std::function<void()> done) {
+    Decide(request);
+    done();
+  }
 
   // Gives back what was charged, as far as it is still owed; ends holds. Each receipt counts once
   // and is emptied. The units given back to the one that got the most.

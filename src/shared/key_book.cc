@@ -171,6 +171,15 @@ void KeyBook::Forget(const BookKey& key) noexcept {
   }
 }
 
+uint32_t KeyBook::LastRemaining(const BookKey& key, uint32_t fresh, int64_t now_ns) noexcept {
+  const auto [cells, lock] = PlaceOf(key);
+  const base::SpinLockHolder held(*lock);
+  const Cell* const cell = Find(cells, key);
+  return cell == nullptr || cell->asked_ns == 0 || cell->reset_ns <= now_ns
+             ? fresh
+             : std::min(cell->remaining, fresh);
+}
+
 bool KeyBook::IsNearLimit(const BookKey& key, uint64_t cost, int64_t now_ns) noexcept {
   const auto [cells, lock] = PlaceOf(key);
   const base::SpinLockHolder held(*lock);

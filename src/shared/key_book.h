@@ -87,6 +87,8 @@ class KeyBook {
   void ForgetDenial(const BookKey& key) noexcept;
   void Forget(const BookKey& key) noexcept;
 
+  // What was left by the store's last word; `fresh` if it said nothing, or that is over.
+  [[nodiscard]] uint32_t LastRemaining(const BookKey& key, uint32_t fresh, int64_t now_ns) noexcept;
   // Last seen with little left, and not reset since.
   [[nodiscard]] bool IsNearLimit(const BookKey& key, uint64_t cost, int64_t now_ns) noexcept;
 

@@ -56,6 +56,7 @@ compile "$scratch/found"
 expect find_package "$scratch/found/outside"
 expect "find_package from C" "$scratch/found/outside_c"
 expect "find_package of rules" "$scratch/found/outside_rules"
+expect "find_package of redis" "$scratch/found/outside_redis"
 
 # A moved tree still works: nothing installed names the folder it was first put in.
 mv "$prefix" "$scratch/moved"
@@ -68,6 +69,9 @@ expect pkg-config "$scratch/plain"
 read -ra flags <<<"$(pkg-config --cflags --libs weir-rules)"
 "${CXX:-c++}" -std=c++20 "$here/outside/rules.cc" -o "$scratch/plain_rules" "${flags[@]}"
 expect "pkg-config of rules" "$scratch/plain_rules"
+read -ra flags <<<"$(pkg-config --cflags --libs weir-redis)"
+"${CXX:-c++}" -std=c++20 "$here/outside/redis.cc" -o "$scratch/plain_redis" "${flags[@]}"
+expect "pkg-config of redis" "$scratch/plain_redis"
 
 # weir/asio.h is for those who have Boost; nobody else needs it.
 if printf '#include <boost/asio.hpp>' | "${CXX:-c++}" -E -x c++ - >/dev/null 2>&1; then

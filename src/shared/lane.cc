@@ -1,0 +1,142 @@
+#include "shared/lane.h"
+
+#include <utility>
+
+#include "shared/deciding.h"
+#include "shared/errand.h"
+
+namespace weir::shared {
+
+namespace {
+
+StoreTrouble TroubleOf(redis::ServerError error) noexcept {
+  switch (error) {
+    case redis::ServerError::kOutOfMemory:
+      return StoreTrouble::kOutOfMemory;
+    case redis::ServerError::kLoading:
+      return StoreTrouble::kLoading;
+    case redis::ServerError::kReadOnly:
+      return StoreTrouble::kReadOnly;
+    case redis::ServerError::kMasterDown:
+      return StoreTrouble::kMasterDown;
+    case redis::ServerError::kBusy:
+      return StoreTrouble::kBusy;
+    case redis::ServerError::kNoPermission:
+    case redis::ServerError::kNoAuth:
+      return StoreTrouble::kNotAllowed;
+    case redis::ServerError::kWrongType:
+      return StoreTrouble::kWrongType;
+    case redis::ServerError::kMoved:
+    case redis::ServerError::kAsk:
+    case redis::ServerError::kTryAgain:
+    case redis::ServerError::kClusterDown:
+      return StoreTrouble::kNoNode;
+    default:
+      return StoreTrouble::kOther;
+  }
+}
+
+}  // namespace
+
+StoreTrouble TroubleOf(const redis::Failure& failure) noexcept {
+  switch (failure.kind) {
+    case redis::FailureKind::kTimeout:
+      return StoreTrouble::kTimeout;
+    case redis::FailureKind::kDisconnected:
+    case redis::FailureKind::kStopped:
+      return StoreTrouble::kDisconnected;
+    case redis::FailureKind::kOverloaded:
+      return StoreTrouble::kOverloaded;
+    case redis::FailureKind::kBreakerOpen:
+      return StoreTrouble::kBreakerOpen;
+    case redis::FailureKind::kNoNode:
+      return StoreTrouble::kNoNode;
+    case redis::FailureKind::kTooLarge:
+      return StoreTrouble::kOther;
+    case redis::FailureKind::kServer:
+      return TroubleOf(failure.server);
+  }
+  return StoreTrouble::kOther;
+}
+
+const redis::Script& ScriptOf(script::Id id) noexcept {
+  static const std::vector<redis::Script>* const all = [] {
+    auto* scripts = new std::vector<redis::Script>;  // for as long as the program runs
+    for (const script::Text& text : script::All()) {
+      scripts->emplace_back(text.name, text.text);
+    }
+    return scripts;
+  }();
+  return (*all)[static_cast<size_t>(id)];
+}
+
+Lane::Lane(const Common& own, std::unique_ptr<redis::Client> client)
+    : common(own), client_(std::move(client)) {}
+
+Lane::~Lane() {
+  client_.reset();  // calls under way fail now, while all that they touch is still there
+}
+
+Errand* Lane::TakeErrand() {
+  if (!idle_errands_.empty()) {
+    Errand* const errand = idle_errands_.back();
+    idle_errands_.pop_back();
+    return errand;
+  }
+  if (errands_.size() >= kErrandsMax) {
+    return nullptr;
+  }
+  return errands_.emplace_back(std::make_unique<Errand>(*this)).get();
+}
+
+void Lane::Refund(const script::Paid& paid) {
+  if (Errand* const errand = TakeErrand()) {
+    errand->Refund(paid);
+  } else {
+    LaneCounters::Add(counters_.refunds_lost);
+  }
+}
+
+void Lane::Repay(const FleetQuota& quota, const script::Digest& key, uint32_t units) {
+  if (Errand* const errand = TakeErrand()) {
+    errand->Repay(quota, key, units);
+  } else {
+    common.book.PutOwedBack({key[0], key[1]}, quota.book, units, common.NowNs());
+  }
+}
+
+bool Lane::RepaySome(size_t& cursor) {
+  constexpr size_t kAtOnce = 64;  // half of what may be in flight: those who wait go first
+  const std::vector<const BookQuota*> quotas = common.quotas.BookQuotas();
+  OwedUnits owed[kAtOnce];
+  const size_t found =
+      common.book.Sweep(cursor, quotas, owed, common.NowNs(), [this](const BookKey& key) {
+        const script::KeyName name = script::KeyName::OfState({key.low, key.high});
+        return client_->IsUsable(redis::SlotOf(name));
+      });
+  for (size_t i = 0; i < found; ++i) {
+    Repay(common.quotas.Get(owed[i].quota), {owed[i].key.low, owed[i].key.high}, owed[i].units);
+  }
+  return cursor < common.book.cells();
+}
+
+void Lane::Recycle(Errand& done) {
+  idle_errands_.push_back(&done);
+}
+
+std::unique_ptr<Deciding> Lane::TakeDeciding() {
+  if (idle_decidings_.empty()) {
+    return std::make_unique<Deciding>(*this);
+  }
+  std::unique_ptr<Deciding> taken = std::move(idle_decidings_.back());
+  idle_decidings_.pop_back();
+  return taken;
+}
+
+void Lane::Recycle(std::unique_ptr<Deciding> done) {
+  if (idle_decidings_.size() < kIdleMax) {
+    idle_decidings_.push_back(std::move(done));
+  }
+}
+
+}  // namespace weir::shared
