@@ -65,6 +65,13 @@ class ByteBuffer {
 
   void Clear() noexcept { begin_ = end_ = 0; }
 
+  void Swap(ByteBuffer& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    std::swap(capacity_, other.capacity_);
+    std::swap(begin_, other.begin_);
+    std::swap(end_, other.end_);
+  }
+
   // Gives the memory back if it is more than `most` and nothing is in it.
   void Shrink(size_t most) noexcept {
     if (empty() && capacity_ > most) {

@@ -67,6 +67,19 @@ TEST(ByteBuffer, GivesMemoryBackOnlyWhenEmpty) {
   EXPECT_EQ(buffer.view(), "again");
 }
 
+TEST(ByteBuffer, SwapsWhatItHoldsAndWhatItHasRoomFor) {
+  ByteBuffer full;
+  full.Append("abc");
+  full.Consume(1);
+  ByteBuffer empty;
+  full.Swap(empty);
+  EXPECT_EQ(empty.view(), "bc");
+  EXPECT_EQ(full.capacity(), 0U);
+  full.Append("d");
+  EXPECT_EQ(full.view(), "d");
+  EXPECT_EQ(empty.view(), "bc");
+}
+
 TEST(ByteBuffer, NeedsNoMoreMemoryOnceWarm) {
   ByteBuffer buffer;
   buffer.Append(std::string(4096, 'x'));

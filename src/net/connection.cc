@@ -176,6 +176,7 @@ void Connection::Answer() {
 void Connection::AnswerAll() {
   for (;;) {
     answering_ = true;
+    BorrowOutput();
     // The padding behind the input is there: every read reserved it.
     const Session::Progress progress = session_->OnBytes(input_.span(), output_);
     answering_ = false;
@@ -201,9 +202,9 @@ void Connection::AnswerAll() {
       return;
     }
     state_ = State::kReading;
+    ReturnOutput();
     if (next_ == Next::kIdle) {
       input_.Shrink(kKeptBytes);
-      output_.Shrink(kKeptBytes);
       SetTimeout(loop_.draining() ? kLeavingSeconds : limits_.idle_s);
     } else if (!was_amidst) {
       SetTimeout(limits_.message_s);
@@ -213,6 +214,20 @@ void Connection::AnswerAll() {
       WakeSoon();
     }
     return;
+  }
+}
+
+void Connection::BorrowOutput() {
+  if (output_.capacity() == 0) {
+    output_.Swap(loop_.spare_output());
+  }
+}
+
+// Unless somebody else has done so, while this one waited. REQUIRES: all of it is sent.
+void Connection::ReturnOutput() {
+  output_.Shrink(kKeptBytes);
+  if (loop_.spare_output().capacity() == 0) {
+    output_.Swap(loop_.spare_output());
   }
 }
 

@@ -65,6 +65,8 @@ class Connection final : public Deadlines::Entry, private SessionHost {
   void Leave();
   void Wake();
   void WakeSoon() noexcept override;
+  void BorrowOutput();
+  void ReturnOutput();
   void SetTimeout(Deadlines::Seconds seconds);
   void SetDeadline();
   [[nodiscard]] bool IsUnderWay() const noexcept {
@@ -77,8 +79,8 @@ class Connection final : public Deadlines::Entry, private SessionHost {
   const ConnectionLimits limits_;
   const std::unique_ptr<AddressCap::Place> place_;  // nullptr: its address is not counted
   base::ByteBuffer input_;
-  base::ByteBuffer output_;
-  size_t index_ = 0;  // in the loop's list
+  base::ByteBuffer output_;  // the loop's, or its own while there is something left in it
+  size_t index_ = 0;         // in the loop's list
   size_t dropped_bytes_ = 0;
   State state_ = State::kReading;
   Session::Next next_ = Session::Next::kIdle;

@@ -15,6 +15,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "base/byte_buffer.h"
 #include "net/deadlines.h"
 #include "net/fiber.h"
 
@@ -66,6 +67,10 @@ class Loop {
   [[nodiscard]] LoopCounters& counters() noexcept { return counters_; }
   [[nodiscard]] const LoopCounters& counters() const noexcept { return counters_; }
 
+  // Memory for answers, lent to whoever answers: as a rule all use the same bytes, one after the
+  // other, which never leave the processor's cache.
+  [[nodiscard]] base::ByteBuffer& spare_output() noexcept { return spare_output_; }
+
   // On the loop only.
   void Add(Connection& connection);
   void Remove(Connection& connection);
@@ -88,6 +93,7 @@ class Loop {
   std::vector<Connection*> connections_;
   std::vector<std::function<void()>> ends_;
   LoopCounters counters_;
+  base::ByteBuffer spare_output_;
   bool draining_ = false;
   bool sessions_wait_ = false;
   Fibers fibers_{context_};

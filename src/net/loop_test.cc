@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -261,6 +262,8 @@ TEST_F(Server, APeerThatDoesNotReadGetsNothingMoreUntilItDoes) {
   const std::string all = slow.Receive(kTimes * ((1 << 20) + 1) + 5);
   EXPECT_EQ(all.size(), kTimes * ((1 << 20) + 1) + 5);
   EXPECT_TRUE(all.ends_with("\ndone\n"));
+  EXPECT_EQ(static_cast<size_t>(std::count(all.begin(), all.end(), 'x')), kTimes << 20)
+      << "what others are answered goes elsewhere";
 }
 
 TEST_F(Server, AMessageHasToBeWholeInTime) {

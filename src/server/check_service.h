@@ -63,6 +63,10 @@ class CheckService {
   }
 
   [[nodiscard]] Timestamp Now() const noexcept { return clock_.Now(); }
+  // What the machine's clock says, where Now was just asked and said `now`.
+  [[nodiscard]] Timestamp OnMachine(Timestamp now) const noexcept {
+    return options_.clock == nullptr ? now : SystemClock().Now();
+  }
   [[nodiscard]] WallTime WallNow() const noexcept { return clock_.WallNow(); }
 
   // Changes the rules as a whole, or nothing.

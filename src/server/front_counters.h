@@ -53,8 +53,9 @@ struct FrontCounters {
 // Times one read.
 class ReadTimer {
  public:
-  explicit ReadTimer(FrontCounters& counters) noexcept
-      : counters_(counters), began_(SystemClock().Now()) {}
+  explicit ReadTimer(FrontCounters& counters) noexcept : ReadTimer(counters, SystemClock().Now()) {}
+  ReadTimer(FrontCounters& counters, Timestamp began) noexcept
+      : counters_(counters), began_(began) {}
 
   ReadTimer(const ReadTimer&) = delete;
   ReadTimer& operator=(const ReadTimer&) = delete;

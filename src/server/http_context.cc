@@ -7,13 +7,20 @@
 namespace weir::server {
 
 HttpContext::Instant HttpContext::Now() {
-  const WallTime wall = service.WallNow();
+  const Timestamp now = service.Now();
+  // The wall clock is followed a thousand times a second, and in between by the other clock.
+  constexpr Duration kFollowed = std::chrono::milliseconds(1);
+  if (now < followed_at_ || now - followed_at_ >= kFollowed) {
+    followed_at_ = now;
+    followed_wall_ = service.WallNow();
+  }
+  const WallTime wall = followed_wall_ + (now - followed_at_);
   const auto second = std::chrono::floor<std::chrono::seconds>(wall);
   if (second != date_second_) {
     date_second_ = second;
     codec::http::FormatDate(wall, date_);
   }
-  return {service.Now(), wall, {date_.data(), date_.size()}};
+  return {now, wall, {date_.data(), date_.size()}};
 }
 
 const std::shared_ptr<codec::http::AnswerWriter>& HttpContext::AnswersFor(

@@ -64,6 +64,8 @@ class HttpContext {
  private:
   std::array<char, codec::http::kDateBytes> date_{};
   std::chrono::sys_seconds date_second_{};
+  Timestamp followed_at_{};
+  WallTime followed_wall_{};
   std::shared_ptr<const RuleSet> answered_for_;
   std::shared_ptr<codec::http::AnswerWriter> answers_;
   uint64_t random_ = 0x9e3779b97f4a7c15;

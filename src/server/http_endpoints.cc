@@ -15,6 +15,9 @@ using codec::http::Known;
 using codec::http::Method;
 
 bool Allows(std::string_view methods, std::string_view method) {
+  if (methods == method) {
+    return true;
+  }
   while (!methods.empty()) {
     const size_t comma = methods.find(", ");
     if (methods.substr(0, comma) == method) {

@@ -57,9 +57,9 @@ net::Session::Progress HttpSession::OnBytes(std::span<char> input, base::ByteBuf
   if (proxy_header_expected_ && !ReadProxyHeader(input, progress)) {
     return progress;
   }
-  ReadTimer timer(context_.counters);
   Deciders& deciders = context_.service.deciders();
   const HttpContext::Instant instant = context_.Now();
+  ReadTimer timer(context_.counters, context_.service.OnMachine(instant.now));
   while (!input.empty()) {
     const ParseState state = parser_.Parse(input);
     if (state == ParseState::kMore) {

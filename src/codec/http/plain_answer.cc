@@ -109,6 +109,9 @@ std::string_view ReasonPhrase(int status) noexcept {
 }
 
 ErrorBody ChooseErrorBody(std::string_view accept) noexcept {
+  if (accept.empty()) {
+    return ErrorBody::kJson;
+  }
   // Who names problem+json knows it; who takes anything gets what it most likely reads.
   const Wish problem = WishFor(accept, kProblemJson);
   return problem.by_name && problem.weight > 0 && problem.weight >= WishFor(accept, kJson).weight
