@@ -284,7 +284,10 @@ class ModelTrace {
     const uint32_t expected = models_[charged.key]->GiveBack(last_us_, charged.mark);
     if (units != expected) {
       problem_ << quota_.ToString() << ", step " << at_ << ": gave back " << units << " of "
-               << charged.mark.charged << ", expected " << expected;
+               << charged.mark.charged << ", expected " << expected << "; mark "
+               << static_cast<int64_t>(charged.mark.words[0]) - NoonUs() << " + "
+               << charged.mark.words[1] << " moved " << charged.mark.words[2] << " at "
+               << last_us_ - NoonUs() << " us";
     }
   }
 

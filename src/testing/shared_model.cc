@@ -59,7 +59,9 @@ class BucketModel final : public SharedModel {
   uint32_t GiveBack(int64_t now_us, const Mark& mark) override {
     auto state = Load(now_us);
     const auto now = Algo::At(law_, {.ns = Ns(now_us)});
-    const uint64_t reach = mark.words[0] * law_.subdivision + mark.words[1];
+    // Ticks wrap, so a mark of long ago is taken for now, when it is owed nothing either.
+    const bool past = mark.words[0] < static_cast<uint64_t>(now_us);
+    const uint64_t reach = past ? now.tick : mark.words[0] * law_.subdivision + mark.words[1];
     const uint64_t moved = found_us_ > mark.words[2] ? found_us_ - mark.words[2] : 0;
     const algorithm::Refund refund =
         Algo::GiveBack(law_, state, now, reach, mark.charged, Ns(static_cast<int64_t>(moved)));

@@ -1,7 +1,7 @@
 #include "store/redis/charge_call.h"
 
 #include <algorithm>
-#include <cctype>
+#include <array>
 
 #include "algorithm/fixed_window.h"
 #include "algorithm/gcra.h"
@@ -79,6 +79,13 @@ Split SplitTicks(const Plan& law, uint64_t ticks) {
 
 void PutBucket(const Ask& ask, uint64_t cost, TextList& out) {
   const Plan law = LawFor(ask);
+  if (ask.mode == ChargeMode::kAdmit && cost != 0 && ask.plan->interval_code() != 0 &&
+      law.tolerance == ask.plan->law().tolerance) {  // the short form, which most are
+    out.Put(cost * law.emission);
+    out.Put(law.tolerance);
+    out.Put(uint64_t{ask.plan->interval_code()});
+    return;
+  }
   const Split increment =
       SplitTicks(law, std::min(base::SaturatingMul(cost, law.emission), law.debt_max));
   const Split tolerance = SplitTicks(law, law.tolerance);
@@ -391,6 +398,12 @@ Reading ChargeCall::Decode(std::span<const int64_t> reply, std::span<Decision> d
     return DecodeMany(reply, decisions, marks);
   }
   const Ask& ask = asks_.front();
+  // The short form of a bucket's reply leaves out what is 0.
+  std::array<int64_t, 5> filled{};
+  if (script_ == Id::kBucket && reply.size() == 3) {
+    std::copy(reply.begin(), reply.end(), filled.begin());
+    reply = filled;
+  }
   if (reply.size() != 2 + ValuesOf(ask)) {
     return Reading::kBad;
   }

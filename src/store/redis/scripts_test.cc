@@ -224,6 +224,7 @@ TEST_F(Scripts, AStateLivesUntilItIsFresh) {
     const std::string name(KeyName::OfState(KeyOf(plan)).view());
     EXPECT_GE(host_.redis().Run({"PTTL", name}).integer * 1'000'000, decision.reset_after.count())
         << text;
+    Move(400 * 86'400 * kSecond);  // the next one begins anew
   }
 }
 
@@ -321,7 +322,8 @@ TEST_F(Scripts, WhatIsNoReplyIsToldApart) {
   const auto read = [&](std::vector<int64_t> reply) { return call_.Decode(reply, {&decision, 1}); };
   EXPECT_EQ(read({}), Reading::kBad);
   EXPECT_EQ(read({1}), Reading::kBad);
-  EXPECT_EQ(read({1, kStart, kStart}), Reading::kBad);
+  EXPECT_EQ(read({1, kStart}), Reading::kBad);
+  EXPECT_EQ(read({1, kStart, kStart, 0}), Reading::kBad);
   EXPECT_EQ(read({7, kStart, kStart, 0, 0}), Reading::kBad);
   // A denial of what the law admits.
   EXPECT_EQ(read({0, kStart, kStart, 0, 0}), Reading::kBad);

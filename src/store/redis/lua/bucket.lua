@@ -1,6 +1,9 @@
 -- Token bucket, leaky bucket, queue: GCRA, the twin of src/algorithm/gcra.h.
 --
 -- An ask: doubles, little end first
+--   mode, increment, tolerance, code: a charge that may be denied, with a code, and most twice the
+--   tolerance; its reply may leave out ticks and moved, which are 0
+-- or
 --   mode, increment, tolerance, most, interval, code
 --   and, if the interval is no whole number of microseconds, the ticks beyond these:
 --   subdivision, increment, tolerance, most, interval
@@ -22,6 +25,10 @@
 -- look returns: fits, write, 3, microseconds, ticks, moved, [microseconds, ticks after the charge,
 -- interval, subdivision, code].
 local function bucket_args(a)
+  if #a == 32 then
+    local mode, inc, tol, code = unpack('<dddd', a)
+    return mode, inc, 0, tol, 0, 2 * tol, 0, code % 100 * 10 ^ floor(code / 100), 0, 1, code
+  end
   local mode, inc, tol, most, per, code = unpack('<dddddd', a)
   if #a == 48 then
     return mode, inc, 0, tol, 0, most, 0, per, 0, 1, code

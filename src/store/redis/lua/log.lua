@@ -10,8 +10,8 @@
 -- then by halving, as in C++; a charge writes its own stamps and the head.
 --
 -- look returns: fits, write, 5, count before the charge, the instant of what is charged, that of
--- the unit whose end makes room or -1, the newest instant before or -1, the stamp of what is charged,
--- [capacity, head, fallen, shift, added, window].
+-- the unit whose end makes room or -1, the newest instant before or -1, the stamp of what is
+-- charged, [capacity, head, fallen, shift, added, window].
 local HEAD = '<BI4I4I4I4I7'
 
 local function log_stamp(key, capacity, head, i)
