@@ -66,7 +66,8 @@ class BucketModel final : public SharedModel {
     const algorithm::Refund refund =
         Algo::GiveBack(law_, state, now, reach, mark.charged, Ns(static_cast<int64_t>(moved)));
     if (refund.changed) {
-      Store(now_us, state.debt);
+      // A gap without its last request is a key never seen, whatever the clock does next.
+      Store(Algo::kCountsUnits ? now_us : 0, state.debt);
       moved_us_ += refund.moved_ns / kUsNs;
     }
     return refund.units;

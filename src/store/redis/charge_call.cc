@@ -77,10 +77,16 @@ Split SplitTicks(const Plan& law, uint64_t ticks) {
   return {ticks / law.subdivision, ticks % law.subdivision};
 }
 
+// A bucket's charge in whole microseconds that may be denied: three numbers say all of it.
+bool IsUsual(const Ask& ask) {
+  return ask.plan->script() == Id::kBucket && ask.plan->interval_code() != 0 &&
+         ask.mode == ChargeMode::kAdmit && ask.cost != 0 && ask.max_wait_ns == kAnyWait &&
+         ProblemOf(ask) == Problem::kNone;
+}
+
 void PutBucket(const Ask& ask, uint64_t cost, TextList& out) {
   const Plan law = LawFor(ask);
-  if (ask.mode == ChargeMode::kAdmit && cost != 0 && ask.plan->interval_code() != 0 &&
-      law.tolerance == ask.plan->law().tolerance) {  // the short form, which most are
+  if (IsUsual(ask)) {
     out.Put(cost * law.emission);
     out.Put(law.tolerance);
     out.Put(uint64_t{ask.plan->interval_code()});
@@ -357,8 +363,16 @@ void ChargeCall::Encode(std::span<const Ask> asks, const CallOptions& options) {
       options.id != nullptr ? std::max<uint64_t>(options.id_memory_ms, 1) : 0;
   const auto now_us = static_cast<uint64_t>(options.now_us);
   if (asks_.size() == 1) {
-    script_ = asks_.front().plan->script();
-    PutAsk(asks_.front(), around_us, texts_);
+    const Ask& ask = asks_.front();
+    script_ = ask.plan->script();
+    if (memory_ms == 0 && now_us == 0 && IsUsual(ask)) {  // lua/bucket_fast.lua
+      texts_.AddNumber(ask.cost * ask.plan->law().emission);
+      texts_.AddNumber(ask.plan->law().tolerance);
+      texts_.AddNumber(ask.plan->interval_code());
+      texts_.Seal();
+      return;
+    }
+    PutAsk(ask, around_us, texts_);
     if (memory_ms != 0 || now_us != 0) {
       texts_.AddNumber(memory_ms);
       texts_.AddNumber(now_us);

@@ -248,6 +248,7 @@ TEST_F(Scripts, HoldsHaveGrowingFencesAndEndOnce) {
   EXPECT_FALSE(Charge(plan).allowed());
   EXPECT_EQ(GiveBack(plan, first), 1U);
   EXPECT_EQ(GiveBack(plan, first), 0U);
+  EXPECT_EQ(host_.redis().CountWithoutTtl(), 0U);
   Move(-5 * kSecond);  // a fence grows even if the clock does not
   Mark second;
   EXPECT_TRUE(Charge(plan, 1, &second).allowed());

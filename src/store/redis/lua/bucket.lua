@@ -1,8 +1,7 @@
 -- Token bucket, leaky bucket, queue: GCRA, the twin of src/algorithm/gcra.h.
 --
 -- An ask: doubles, little end first
---   mode, increment, tolerance, code: a charge that may be denied, with a code, and most twice the
---   tolerance; its reply may leave out ticks and moved, which are 0
+--   mode, increment, tolerance, code: if there is a code, and most is twice the tolerance
 -- or
 --   mode, increment, tolerance, most, interval, code
 --   and, if the interval is no whole number of microseconds, the ticks beyond these:

@@ -112,10 +112,10 @@ end
 local function hold_front(key, front, used, last, shift, longest)
   local new = format('%.0f %.0f %.0f %.0f', used, last, shift, longest)
   if new ~= front then
-    if front then
+    call('ZADD', key, -1, new)
+    if front then  -- after it, since an empty set is no key and has no TTL
       call('ZREM', key, front)
     end
-    call('ZADD', key, -1, new)
   end
 end
 
