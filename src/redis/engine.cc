@@ -237,9 +237,11 @@ void Engine::OnCallError(Node& node, Flight& flight, std::string_view text) {
 // MOVED: the slot has another owner, from now on. ASK: this one call goes elsewhere.
 void Engine::Follow(Node& node, Flight& flight, ServerError error, std::string_view text) {
   const auto redirect = ReadRedirect(text, node.address);
-  const bool follow =
-      redirect && options_.topology == Topology::kCluster && flight.redirects < kRedirectsMax;
-  if (!follow) {
+  Node* const target =
+      redirect && options_.topology == Topology::kCluster && flight.redirects < kRedirectsMax
+          ? FindOrAdd(redirect->to, false)
+          : nullptr;
+  if (target == nullptr) {
     if (options_.topology != Topology::kCluster) {
       SetTrouble(node, Trouble::kIsCluster, text);
     }
@@ -248,19 +250,20 @@ void Engine::Follow(Node& node, Flight& flight, ServerError error, std::string_v
     return;
   }
   ++flight.redirects;
-  Node& target = FindOrAdd(redirect->to, false);
-  ++target.counts.redirects;
+  ++target->counts.redirects;
   flight.asking = error == ServerError::kAsk;
   if (error == ServerError::kMoved) {
-    Assign(redirect->slot, redirect->slot, &target);
-    CountSlots();
+    Node*& owner = slots_[redirect->slot];
+    (owner == nullptr ? slots_missing_ : owner->slots) -= 1;
+    owner = target;
+    ++target->slots;
     RefreshSoon(Duration(0));
   }
-  if (!target.breaker.closed()) {
-    flight.node = &target;
+  if (!target->breaker.closed()) {
+    flight.node = target;
     FailSoon(flight, {.kind = FailureKind::kBreakerOpen, .text = "the breaker is open"});
   } else {
-    SendTo(target, flight);
+    SendTo(*target, flight);
   }
 }
 

@@ -62,7 +62,8 @@ class Engine final : private LinkOwner {
   void Count(Node* node, FailureKind kind);
 
   // engine_nodes.cc: connections, breakers, time.
-  Node& FindOrAdd(const Address& address, bool is_sentinel);
+  // nullptr: there are too many already.
+  Node* FindOrAdd(const Address& address, bool is_sentinel);
   void Retire(Node& node);
   void SweepRetired();
   void TendLink(Link& link, Timestamp now);
@@ -119,7 +120,7 @@ class Engine final : private LinkOwner {
   std::vector<Flight*> telling_;  // those of the turn that ends
 
   Timestamp refresh_at_ = Timestamp::max();
-  Timestamp refreshed_at_{};
+  Timestamp refreshed_at_{-std::chrono::hours(1)};
   size_t refresh_turn_ = 0;
   std::vector<std::pair<const Node*, Address>> sentinel_says_;
   Node* master_ = nullptr;

@@ -36,6 +36,8 @@ bool IsAway(Trouble trouble) {
          trouble == Trouble::kSilent || trouble == Trouble::kLost;
 }
 
+constexpr Duration kWell = std::chrono::seconds(1);
+
 struct Lines {
   std::string_view cause;
   std::string_view fix;
@@ -129,6 +131,7 @@ std::string_view NameOf(BreakerState state) noexcept {
 }
 
 void Engine::SetTrouble(Node& node, Trouble trouble, std::string_view why) {
+  node.trouble_seen = now_;
   if (node.trouble == trouble || (IsAway(node.trouble) && IsAway(trouble))) {
     return;
   }
@@ -161,9 +164,11 @@ void Engine::WarnOnce(Node& node, Trouble trouble, std::string_view why) {
   }
 }
 
-// A connection alone does not show that calls are served again; an answer to one does.
+// A connection alone does not show that calls are served again. Answers to some do, if for a while
+// no other is refused: a full Redis still answers those that write nothing.
 void Engine::Recovered(Node& node, By by) {
-  if (node.trouble == Trouble::kNone || (by == By::kConnection && !IsOfConnecting(node.trouble))) {
+  if (node.trouble == Trouble::kNone || (by == By::kConnection && !IsOfConnecting(node.trouble)) ||
+      (by == By::kAnswer && now_ - node.trouble_seen < kWell)) {
     return;
   }
   const Trouble over = std::exchange(node.trouble, Trouble::kNone);

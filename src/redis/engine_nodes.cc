@@ -10,6 +10,8 @@ namespace {
 using codec::resp::Reply;
 using codec::resp::ReplyType;
 
+// As many as a Cluster can have; what is told beyond is not believed.
+constexpr size_t kNodesMax = 1024;
 // Between the probes that close a breaker.
 constexpr Duration kProbePause = std::chrono::milliseconds(20);
 // Pauses grow by up to a fifth.
@@ -53,7 +55,7 @@ double Engine::Chance() {
   return static_cast<double>((value ^ (value >> 31)) >> 11) * 0x1p-53;
 }
 
-Node& Engine::FindOrAdd(const Address& address, bool is_sentinel) {
+Node* Engine::FindOrAdd(const Address& address, bool is_sentinel) {
   for (const auto& node : nodes_) {
     if (node->address == address && node->is_sentinel == is_sentinel) {
       if (node->retired) {
@@ -63,8 +65,11 @@ Node& Engine::FindOrAdd(const Address& address, bool is_sentinel) {
         }
         Arm(now_);
       }
-      return *node;
+      return node.get();
     }
+  }
+  if (nodes_.size() >= kNodesMax) {
+    return nullptr;
   }
   nodes_.push_back(std::make_unique<Node>(address, options_.breaker));
   Node& node = *nodes_.back();
@@ -79,7 +84,7 @@ Node& Engine::FindOrAdd(const Address& address, bool is_sentinel) {
     node.links.back()->due = now_;
   }
   Arm(now_);
-  return node;
+  return &node;
 }
 
 void Engine::Retire(Node& node) {

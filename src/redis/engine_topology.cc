@@ -40,7 +40,7 @@ void Engine::Start() {
   now_ = clock_.Now();
   const bool sentinel = options_.topology == Topology::kSentinel;
   for (const Address& address : options_.addresses) {
-    FindOrAdd(address, sentinel);
+    (void)FindOrAdd(address, sentinel);
   }
   if (options_.topology == Topology::kSingle) {
     Assign(0, kSlots - 1, nodes_.front().get());
@@ -151,7 +151,7 @@ void Engine::Refresh(Timestamp now) {
   }
   // Nobody that we know is there; maybe one of those that we began with is.
   for (const Address& address : options_.addresses) {
-    FindOrAdd(address, false);
+    (void)FindOrAdd(address, false);
   }
 }
 
@@ -177,7 +177,7 @@ void Engine::OnSlotMap(Link& link, const Reply& reply) {
   const std::vector<Node*> before(slots_.begin(), slots_.end());
   slots_.fill(nullptr);
   for (const SlotRange& range : *ranges) {
-    Assign(range.first, range.last, &FindOrAdd(range.master, false));
+    Assign(range.first, range.last, FindOrAdd(range.master, false));
   }
   CountSlots();
   for (const auto& node : nodes_) {
@@ -239,7 +239,11 @@ void Engine::UseMaster(const Address& address) {
     return;
   }
   Node* const before = master_;
-  master_ = &FindOrAdd(address, false);
+  Node* const found = FindOrAdd(address, false);
+  if (found == nullptr) {
+    return;
+  }
+  master_ = found;
   Assign(0, kSlots - 1, master_);
   CountSlots();
   ++topology_changes_;

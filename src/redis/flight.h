@@ -57,8 +57,8 @@ class FlightPool {
 
   template <class Visit>
   void ForEach(Visit visit) {
-    for (const auto& flight : all_) {
-      visit(*flight);
+    for (size_t i = 0; i < all_.size(); ++i) {  // visiting may take more
+      visit(*all_[i]);
     }
   }
 

@@ -32,7 +32,8 @@ struct Node {
 
   Trouble trouble = Trouble::kNone;
   Timestamp trouble_since{};
-  uint32_t warned = 0;  // bits of Trouble that are told once and do not end
+  Timestamp trouble_seen{};  // the last time
+  uint32_t warned = 0;       // bits of Trouble that are told once and do not end
   NodeStatus counts;
 
   [[nodiscard]] bool ready() const noexcept {

@@ -82,14 +82,16 @@ Result<Address> AddressOf(std::string_view text, uint16_t port) {
     address.host = text.substr(0, colon);
     rest = colon == std::string_view::npos ? std::string_view() : text.substr(colon);
   }
+  if (rest.rfind(':') != 0 && rest.find(':') == 0) {
+    return Bad("'" + std::string(text) + "': IPv6 addresses go into brackets");
+  }
   if (address.host.empty()) {
     return Bad("no host in '" + std::string(text) + "'" + std::string(kExpected));
   }
   if (!rest.empty()) {
     const auto number = rest.starts_with(':') ? NumberOf<uint16_t>(rest.substr(1)) : std::nullopt;
     if (!number || *number == 0) {
-      return Bad("'" + std::string(text) +
-                 "' has no port from 1 to 65535 (IPv6 addresses go into brackets)");
+      return Bad("'" + std::string(text) + "' has no port from 1 to 65535");
     }
     address.port = *number;
   }

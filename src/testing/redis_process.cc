@@ -214,7 +214,8 @@ void RedisProcess::Restart() {
 
 RedisCluster::RedisCluster(size_t masters, size_t replicas_each,
                            const std::vector<std::string>& config) {
-  std::vector<std::string> lines = {"cluster-enabled yes", "cluster-node-timeout 2000"};
+  std::vector<std::string> lines = {"cluster-enabled yes", "cluster-node-timeout 2000",
+                                    "repl-diskless-sync-delay 0"};
   lines.insert(lines.end(), config.begin(), config.end());
   for (size_t i = 0; i < masters * (1 + replicas_each); ++i) {
     nodes_.push_back(std::make_unique<RedisProcess>(RedisProcess::Options{.config = lines}));
@@ -244,7 +245,9 @@ bool RedisCluster::IsReady() {
     const std::string info = node->Ask({"CLUSTER", "INFO"});
     const std::string known = "cluster_known_nodes:" + std::to_string(nodes_.size()) + "\r";
     if (info.find("cluster_state:ok") == std::string::npos ||
-        info.find(known) == std::string::npos) {
+        info.find(known) == std::string::npos ||
+        // A replica that was never in step with its master does not follow it either.
+        node->Ask({"INFO", "replication"}).find("master_link_status:down") != std::string::npos) {
       return false;
     }
   }

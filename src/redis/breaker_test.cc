@@ -1,0 +1,129 @@
+#include "redis/breaker.h"
+
+#include <gtest/gtest.h>
+
+namespace weir::redis {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Cause = Breaker::Cause;
+
+constexpr Timestamp kStart{std::chrono::hours(1)};
+
+// Fails until it opens; how many it took.
+int FailUntilOpen(Breaker& breaker, Timestamp now, Cause cause) {
+  for (int i = 1;; ++i) {
+    if (breaker.OnFailure(now, cause, 0)) {
+      return i;
+    }
+  }
+}
+
+void CloseByProbes(Breaker& breaker, Timestamp now) {
+  breaker.BeginProbing();
+  while (!breaker.OnProbe(now, true, 0)) {
+  }
+}
+
+TEST(BreakerTest, OpensAfterFiveFailuresInARow) {
+  Breaker breaker{BreakerOptions{}};
+  EXPECT_EQ(FailUntilOpen(breaker, kStart, Cause::kSilence), 5);
+  EXPECT_EQ(breaker.state(), BreakerState::kOpen);
+  EXPECT_EQ(breaker.transitions(), 1U);
+  EXPECT_FALSE(breaker.OnFailure(kStart, Cause::kSilence, 0));  // it is open already
+}
+
+TEST(BreakerTest, ASuccessBetweenStartsTheRowAnew) {
+  Breaker breaker{BreakerOptions{}};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(breaker.OnFailure(kStart, Cause::kSilence, 0));
+  }
+  breaker.OnSuccess(kStart);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(breaker.OnFailure(kStart, Cause::kSilence, 0));
+  }
+  EXPECT_TRUE(breaker.closed());
+}
+
+TEST(BreakerTest, OpensWhenHalfOfTwentyCallsOfASecondFail) {
+  Breaker breaker{BreakerOptions{}};
+  for (int i = 0; i < 9; ++i) {
+    breaker.OnSuccess(kStart);
+    EXPECT_FALSE(breaker.OnFailure(kStart, Cause::kSilence, 0));
+  }
+  breaker.OnSuccess(kStart);
+  EXPECT_TRUE(breaker.OnFailure(kStart, Cause::kSilence, 0));  // the 20th call, the 10th failure
+}
+
+TEST(BreakerTest, FailuresOfOtherSecondsDoNotAddUp) {
+  Breaker breaker{BreakerOptions{}};
+  Timestamp now = kStart;
+  for (int i = 0; i < 100; ++i) {
+    breaker.OnSuccess(now);
+    EXPECT_FALSE(breaker.OnFailure(now, Cause::kSilence, 0));
+    now += milliseconds(200);
+  }
+}
+
+TEST(BreakerTest, ASilentNodeIsLeftAloneForTenToTwelveSeconds) {
+  Breaker breaker{BreakerOptions{}};
+  FailUntilOpen(breaker, kStart, Cause::kSilence);
+  EXPECT_EQ(breaker.probe_at(), kStart + seconds(10));
+  Breaker other{BreakerOptions{}};
+  for (int i = 0; i < 5; ++i) {
+    other.OnFailure(kStart, Cause::kSilence, 0.999);
+  }
+  EXPECT_GT(other.probe_at(), kStart + milliseconds(11'900));
+  EXPECT_LT(other.probe_at(), kStart + seconds(12));
+}
+
+TEST(BreakerTest, ANodeThatWasOnlyAwayIsLookedAtSoonerTheFirstTime) {
+  Breaker breaker{BreakerOptions{}};
+  FailUntilOpen(breaker, kStart, Cause::kAway);
+  EXPECT_EQ(breaker.probe_at(), kStart + seconds(1));
+  CloseByProbes(breaker, kStart + seconds(1));
+  FailUntilOpen(breaker, kStart + seconds(2), Cause::kAway);
+  EXPECT_EQ(breaker.probe_at(), kStart + seconds(12));  // it flaps
+  CloseByProbes(breaker, kStart + seconds(12));
+  FailUntilOpen(breaker, kStart + seconds(42), Cause::kAway);
+  EXPECT_EQ(breaker.probe_at(), kStart + seconds(43));  // it has been well for long
+}
+
+TEST(BreakerTest, ClosesAfterThreeGoodProbesAndOpensAfterABadOne) {
+  Breaker breaker{BreakerOptions{}};
+  FailUntilOpen(breaker, kStart, Cause::kSilence);
+  breaker.BeginProbing();
+  EXPECT_FALSE(breaker.OnProbe(kStart + seconds(10), true, 0));
+  EXPECT_FALSE(breaker.OnProbe(kStart + seconds(10), true, 0));
+  EXPECT_FALSE(breaker.OnProbe(kStart + seconds(10), false, 0));
+  EXPECT_EQ(breaker.state(), BreakerState::kOpen);
+  EXPECT_EQ(breaker.probe_at(), kStart + seconds(20));
+  breaker.BeginProbing();
+  EXPECT_FALSE(breaker.OnProbe(kStart + seconds(20), true, 0));
+  EXPECT_FALSE(breaker.OnProbe(kStart + seconds(20), true, 0));
+  EXPECT_TRUE(breaker.OnProbe(kStart + seconds(20), true, 0));
+  EXPECT_TRUE(breaker.closed());
+  EXPECT_EQ(breaker.transitions(), 2U);
+}
+
+// Up for a second, down for a second, for a minute, with calls all the time.
+TEST(BreakerTest, AFlappingNodeCostsAtMostOneTransitionInFiveSeconds) {
+  Breaker breaker{BreakerOptions{}};
+  for (int ms = 0; ms < 60'000; ++ms) {
+    const Timestamp now = kStart + milliseconds(ms);
+    const bool up = ms / 1000 % 2 == 0;
+    if (breaker.state() == BreakerState::kOpen && now >= breaker.probe_at() && up) {
+      CloseByProbes(breaker, now);
+    } else if (breaker.closed() && up) {
+      breaker.OnSuccess(now);
+    } else if (breaker.closed()) {
+      breaker.OnFailure(now, Cause::kAway, 0);
+    }
+  }
+  EXPECT_LE(breaker.transitions(), 12U);
+  EXPECT_GE(breaker.transitions(), 4U);
+}
+
+}  // namespace
+}  // namespace weir::redis
