@@ -424,7 +424,7 @@ class Reader {
               .per = ending.per,
               .action = Action::kUnlimited,
               .shadow = shadow,
-              .whole_ipv6 = true,
+              .ipv6_prefix = 128,
               .priority = priority,
               .place = place,
               .source = SourceText(given)};

@@ -21,8 +21,10 @@ struct FormatFacts {
 };
 
 // By number.
-constexpr std::array<FormatFacts, 3> kFormats = {
-    {{"envoy", ReadEnvoy}, {"limitador", ReadLimitador}, {"nginx", ReadNginx}}};
+constexpr std::array<FormatFacts, 4> kFormats = {{{"envoy", ReadEnvoy},
+                                                  {"limitador", ReadLimitador},
+                                                  {"nginx", ReadNginx},
+                                                  {"haproxy", ReadHaproxy}}};
 
 }  // namespace
 
@@ -66,7 +68,14 @@ constexpr auto kHints = std::to_array<Hint>({{"domain", Format::kEnvoy},
                                              {"limit_req", Format::kNginx},
                                              {"http", Format::kNginx},
                                              {"location", Format::kNginx},
-                                             {"worker_processes", Format::kNginx}});
+                                             {"worker_processes", Format::kNginx},
+                                             {"frontend", Format::kHaproxy},
+                                             {"backend", Format::kHaproxy},
+                                             {"listen", Format::kHaproxy},
+                                             {"stick-table", Format::kHaproxy},
+                                             {"http-request", Format::kHaproxy},
+                                             {"tcp-request", Format::kHaproxy},
+                                             {"defaults", Format::kHaproxy}});
 
 }  // namespace
 

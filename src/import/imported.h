@@ -78,7 +78,7 @@ struct Rule {
   std::string limit{};  // a quota's text
   bool shadow = false;
   bool missing_is_shared = false;
-  bool whole_ipv6 = false;  // an IPv6 address counts as it is, not by its /64
+  unsigned ipv6_prefix = 0;  // how much of an IPv6 address counts; 0: the server's own choice
   int priority = 0;
   std::string expires{};
 

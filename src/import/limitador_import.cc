@@ -175,7 +175,7 @@ class Reader {
                 : !limit.id.empty() ? limit.id
                                     : limit.name_space + "/" + std::to_string(number);
     rule.group = rule.name + "#" + std::to_string(number);
-    rule.whole_ipv6 = true;
+    rule.ipv6_prefix = 128;
     rule.limit = std::to_string(limit.max_value) + "/" + std::to_string(limit.seconds) +
                  "s fixed-window from first-hit";
     rule.action = limit.max_value == 0 ? Action::kBlock : Action::kLimit;

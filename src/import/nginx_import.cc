@@ -479,7 +479,7 @@ class Reader {
               .action = Action::kUnlimited,
               .shadow = shadow,
               .missing_is_shared = !zone.key->needs_all && !zone.key->per.empty(),
-              .whole_ipv6 = true,
+              .ipv6_prefix = 128,
               .priority = priority};
     if (entry.limit == nullptr) {
       rule.name += "/none";

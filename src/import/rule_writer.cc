@@ -142,11 +142,12 @@ std::string WriteRule(const Rule& rule) {
           : rule.action == Action::kBlock   ? "    block: true\n"
                                             : "    limit: " + rule.limit + "\n";
   text += rule.missing_is_shared && rule.action == Action::kLimit ? "    on-missing: shared\n" : "";
-  const bool counts_addresses = std::any_of(rule.per.begin(), rule.per.end(),
-                                            [](const std::string& part) { return part == "ip"; });
-  text += rule.whole_ipv6 && counts_addresses && rule.action == Action::kLimit
-              ? "    ipv6-prefix: 128\n"
-              : "";
+  const bool counts_addresses =
+      std::any_of(rule.per.begin(), rule.per.end(),
+                  [](const std::string& part) { return part == "ip" || part.starts_with("ip/"); });
+  if (rule.ipv6_prefix != 0 && counts_addresses && rule.action == Action::kLimit) {
+    text += "    ipv6-prefix: " + std::to_string(rule.ipv6_prefix) + "\n";
+  }
   text += rule.shadow ? "    shadow: true\n" : "";
   text += rule.expires.empty() ? "" : "    expires: " + rule.expires + "\n";
   text += rule.group.empty() ? "" : "    group: " + Scalar(rule.group) + "\n";
