@@ -101,14 +101,16 @@ class RlsAllocation : public testing::Test {
     uint64_t errors = 0;
   };
   Counted WarmCalls(int descriptors) {
-    constexpr int kReads = 40;
+    // As many answers as a client takes without a word about its windows.
+    constexpr int kWarmReads = 40;
+    constexpr int kReads = 5;
     const auto ask = [&] {
       for (int i = 0; i < 10; ++i) {
         client_.Call(kPath, Question(descriptors, i));
       }
       return client_.TakeBytes();
     };
-    for (int i = 0; i < kReads; ++i) {
+    for (int i = 0; i < kWarmReads; ++i) {
       EXPECT_TRUE(session_.Receive(ask(), now_));
       client_.Receive(TestClient::Take(session_));
     }
@@ -125,10 +127,12 @@ class RlsAllocation : public testing::Test {
     for (const std::string& bytes : reads) {
       session_.Receive(bytes, now_);
       session_.Send(output);
-      output.Clear();
     }
-    return {allocations - before.ours, shared_.memory.taken_from_system() - before.nghttp2,
-            session_.answers() - before.answers, session_.errors() - before.errors};
+    const Counted counted{allocations - before.ours,
+                          shared_.memory.taken_from_system() - before.nghttp2,
+                          session_.answers() - before.answers, session_.errors() - before.errors};
+    client_.Receive(output.view());
+    return counted;
   }
 
   std::unique_ptr<envoy::RlsService> service_;
@@ -149,7 +153,7 @@ TEST_F(RlsAllocation, AWarmCallNeedsNone) {
   ASSERT_TRUE(client_.Exchange(session_, now_));
   for (const int descriptors : {1, 5}) {
     const Counted counted = WarmCalls(descriptors);
-    EXPECT_EQ(counted.answers, 400U);
+    EXPECT_EQ(counted.answers, 50U);
     EXPECT_EQ(counted.errors, 0U);
     EXPECT_EQ(counted.ours, 0U) << descriptors;
     EXPECT_EQ(counted.nghttp2, 0U) << descriptors;

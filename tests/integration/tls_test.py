@@ -254,7 +254,7 @@ class Tls(unittest.TestCase):
                 self.get(port, client, "/v1/usage?tls_client=spiffe://shop/ann")[0].text)["quotas"]]
         self.assertEqual((remaining(ann), remaining(bob)), ([0], [1]))
         batch = '{"checks": [{"key": "a"}, {"attributes": {"tls_client": "x"}}]}'
-        answers = json.loads(self.post(port, bob, "/v1/check", batch).text)["results"]
+        answers = json.loads(self.post(port, bob, "/v1/check", batch).text)["checks"]
         self.assertEqual([answer["allowed"] for answer in answers], [True, False])
         reserve = '{"attributes": {"tls_client": "x"}, "estimate": 1}'
         self.assertEqual(self.post(port, bob, "/v1/reserve", reserve).status, 429)
