@@ -38,7 +38,8 @@ function(weir_layer)
   target_include_directories(weir_${ARG_NAME}
     PRIVATE "${WEIR_SOURCE_DIR}/src" "${WEIR_SOURCE_DIR}/include")
   target_link_libraries(weir_${ARG_NAME} PRIVATE weir_flags weir_xxhash Threads::Threads)
-  target_compile_options(weir_${ARG_NAME} PRIVATE
+  # Nobody replaces a function of ours from outside, so the compiler may inline it.
+  target_compile_options(weir_${ARG_NAME} PRIVATE -fno-semantic-interposition
     ${ARG_OPTIONS} $<$<BOOL:${WEIR_NO_EXCEPTIONS}>:-fno-exceptions>)
   set_target_properties(weir_${ARG_NAME} PROPERTIES
     CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
