@@ -205,6 +205,37 @@ void AddLimits(CLI::App& command, ServerConfig& config) {
       ->group("How much");
 }
 
+void AddFleet(CLI::App& command, ServerConfig& config) {
+  constexpr const char* kGroup = "Fleet: nodes that share their limits";
+  command
+      .add_option("--redis", config.redis,
+                  "where they count together, such as redis://10.0.0.5, "
+                  "redis+cluster://a,b,c or redis+sentinel://a,b,c/master")
+      ->envname("WEIR_REDIS")
+      ->group(kGroup);
+  command
+      .add_option("--redis-timeout", config.redis_timeout_us,
+                  "of one question; then each rule does what its on-store-failure says")
+      ->envname("WEIR_REDIS_TIMEOUT")
+      ->transform(CLI::AsNumberWithUnit(
+          std::map<std::string, unsigned>{{"us", 1}, {"ms", 1000}, {"s", 1'000'000}},
+          CLI::AsNumberWithUnit::UNIT_REQUIRED))
+      ->default_str("10ms")
+      ->group(kGroup);
+  command
+      .add_option("--fleet-nodes", config.fleet_nodes,
+                  "how many nodes there are: each has this part of a limit while Redis is away")
+      ->envname("WEIR_FLEET_NODES")
+      ->check(CLI::Range(1U, 10'000U))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_flag("--redis-allow-eviction", config.redis_allow_eviction,
+                "use a Redis that forgets keys when its memory is full, and with them limits")
+      ->envname("WEIR_REDIS_ALLOW_EVICTION")
+      ->group(kGroup);
+}
+
 void AddAnswers(CLI::App& command, ServerConfig& config) {
   command
       .add_option("--headers", config.headers,
@@ -333,6 +364,9 @@ void StandInForEnvoy(const CLI::App& command, ServerConfig& config) {
   if (!is_given("--log-format") && settings->log_format == "json") {
     config.log_format = server::LogFormat::kJson;
   }
+  if (!is_given("--redis")) {
+    config.redis = settings->redis_url;
+  }
   config.envoy = *std::move(settings);
 }
 
@@ -380,6 +414,7 @@ void RegisterServe(CLI::App& app, int& status) {
   AddListeners(*command, config);
   AddTls(*command, config);
   AddSecrets(*command, *options);
+  AddFleet(*command, config);
   AddLimits(*command, config);
   AddAnswers(*command, config);
   AddLogging(*command, config);

@@ -47,6 +47,19 @@ class Toml {
   std::string text_;
 };
 
+// "redis://user:***@host": what is shown may end up in a ticket.
+std::string WithoutPassword(const std::string& url) {
+  const size_t begin = url.find("://");
+  const size_t end = url.find('@');
+  if (begin == std::string::npos || end == std::string::npos || end < begin) {
+    return url;
+  }
+  const size_t colon = url.find(':', begin + 3);
+  return colon == std::string::npos || colon > end
+             ? url
+             : url.substr(0, colon + 1) + "***" + url.substr(end);
+}
+
 std::string_view NameOf(server::LogLevel level) {
   constexpr std::string_view kNames[] = {"debug", "info", "warning", "error"};
   return kNames[static_cast<size_t>(level)];
@@ -79,6 +92,13 @@ std::string ToToml(const ServeOptions& options) {
   toml.Text("resp-password-file", options.resp_password_file);
   toml.Text("admin-token-file", options.admin_token_file);
   toml.Text("fleet-secret-file", options.fleet_secret_file);
+  toml.Section("Fleet");
+  toml.Text("redis", WithoutPassword(config.redis));
+  if (config.redis_timeout_us != 0) {
+    toml.Text("redis-timeout", std::to_string(config.redis_timeout_us) + "us");
+  }
+  toml.Number("fleet-nodes", config.fleet_nodes);
+  toml.Flag("redis-allow-eviction", config.redis_allow_eviction);
   toml.Section("How much");
   toml.Number("memory", config.memory_bytes);
   toml.Number("threads", config.threads);

@@ -9,6 +9,7 @@
 
 #include "base/same_text.h"
 #include "base/spelling.h"
+#include "envoy/redis_environment.h"
 
 namespace weir::envoy {
 
@@ -187,7 +188,6 @@ void ReadStatistics(Reader& reader, EnvoySettings& settings) {
 
 // What is refused, and a line for each that has no effect.
 void ReadTable(Reader& reader, const Environment& environment, EnvoySettings& settings) {
-  std::string redis;
   for (const Variable& variable : Variables()) {
     const auto text = environment(variable.name);
     if (!text.has_value() || text->empty() || *text == variable.default_value) {
@@ -200,9 +200,6 @@ void ReadTable(Reader& reader, const Environment& environment, EnvoySettings& se
       case Treatment::kIgnored:
         settings.notes.push_back(name + " has no effect: " + std::string(variable.remark));
         break;
-      case Treatment::kRedis:
-        redis += (redis.empty() ? "" : ", ") + name;
-        break;
       case Treatment::kRefused:
         reader.Fail(
             name + ": found " + base::Quoted(*text) + "; expected " +
@@ -210,11 +207,6 @@ void ReadTable(Reader& reader, const Environment& environment, EnvoySettings& se
             ": " + std::string(variable.remark));
         break;
     }
-  }
-  if (!redis.empty()) {
-    settings.notes.push_back(redis +
-                             ": accepted; counters are in this process's memory until weir's Redis "
-                             "store is configured");
   }
 }
 
@@ -249,6 +241,11 @@ Result<EnvoySettings> ReadEnvironment(const Environment& environment) {
   if (!reader.error().empty()) {
     return Error::Invalid(reader.error());
   }
+  auto redis = RedisUrl(environment);
+  if (!redis) {
+    return redis.error();
+  }
+  settings.redis_url = *std::move(redis);
   return settings;
 }
 

@@ -22,7 +22,6 @@ namespace weir::envoy {
 enum class Treatment : uint8_t {
   kHonoured,  // means what it means there
   kIgnored,   // accepted; a line of the log says why it has no effect
-  kRedis,     // accepted; counters are in weir's memory until its Redis store is configured
   kRefused,   // other values than the default are an error that names the alternative
 };
 
@@ -58,6 +57,7 @@ struct EnvoySettings {
   bool healthy_with_at_least_one_config_loaded = false;
 
   RlsOptions service;
+  std::string redis_url;  // as --redis takes it; empty: counters are in memory
 
   bool use_statsd = true;
   std::string statsd_host = "localhost";

@@ -73,9 +73,39 @@ TEST(Environment, WhatUsersSetIsRead) {
   EXPECT_TRUE(settings->service.response_headers);
   EXPECT_EQ(settings->extra_tags.size(), 2U);
   EXPECT_EQ(settings->statsd_port, 8125);
-  // One line for each without effect, and one for all of Redis.
-  ASSERT_EQ(settings->notes.size(), 3U);
-  EXPECT_EQ(settings->notes.back().substr(0, 28), "REDIS_SOCKET_TYPE, REDIS_URL");
+  EXPECT_EQ(settings->redis_url, "redis://redis:6379");
+  ASSERT_EQ(settings->notes.size(), 2U) << "one line for each without effect";
+}
+
+TEST(Environment, WhereRedisIsBecomesOneUrl) {
+  const auto url = [](std::map<std::string, std::string, std::less<>> variables) {
+    const auto settings = ReadEnvironment(Of(std::move(variables)));
+    return settings ? settings->redis_url : settings.error().message;
+  };
+  EXPECT_EQ(url({}), "");
+  EXPECT_EQ(url({{"REDIS_URL", "/run/redis.sock"}}), "unix:///run/redis.sock");
+  EXPECT_EQ(url({{"REDIS_URL", "a:1"},
+                 {"REDIS_SOCKET_TYPE", "tcp"},
+                 {"REDIS_AUTH", "me:p@ss word"},
+                 {"REDIS_TIMEOUT", "20ms"}}),
+            "redis://a:1?user=me&password=p%40ss%20word&timeout=20ms");
+  EXPECT_EQ(url({{"REDIS_URL", "a:1,b:2"}, {"REDIS_TYPE", "CLUSTER"}, {"REDIS_TLS", "true"}}),
+            "rediss+cluster://a:1,b:2");
+  EXPECT_EQ(url({{"REDIS_URL", "mymaster,a:1,b:2"},
+                 {"REDIS_TYPE", "sentinel"},
+                 {"REDIS_SENTINEL_AUTH", "x"}}),
+            "redis+sentinel://a:1,b:2/mymaster?sentinel-password=x");
+  EXPECT_EQ(url({{"REDIS_URL", "a:1"},
+                 {"REDIS_SOCKET_TYPE", "tcp"},
+                 {"REDIS_TLS", "1"},
+                 {"REDIS_TLS_CACERT", "/ca.pem"},
+                 {"REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "true"}}),
+            "rediss://a:1?ca=/ca.pem&verify=no");
+  EXPECT_EQ(url({{"REDIS_URL", "a"}, {"REDIS_TYPE", "RING"}}).substr(0, 11), "REDIS_TYPE:");
+  EXPECT_EQ(url({{"REDIS_URL", "a"}, {"REDIS_SOCKET_TYPE", "udp"}}).substr(0, 18),
+            "REDIS_SOCKET_TYPE:");
+  EXPECT_EQ(url({{"REDIS_URL", "a"}, {"REDIS_TIMEOUT", "soon"}}).substr(0, 14), "REDIS_TIMEOUT:");
+  EXPECT_EQ(url({{"REDIS_URL", "alone"}, {"REDIS_TYPE", "SENTINEL"}}).substr(0, 10), "REDIS_URL:");
 }
 
 TEST(Environment, ANameOfClientsNeedsTheirAuthority) {

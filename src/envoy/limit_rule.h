@@ -10,6 +10,7 @@
 
 #include "weir/limiter.h"
 #include "weir/quota.h"
+#include "weir/shared_store.h"
 #include "weir/time.h"
 
 #include "envoy/metadata_value.h"
@@ -28,6 +29,7 @@ struct LimitVariant {
   // For what is not counted by unit alone: the quota, and the limiter once the rule is in force.
   std::optional<Quota> quota;
   std::shared_ptr<Limiter> limiter;
+  const SharedQuota* shared = nullptr;  // the same in a shared store, if there is one
 };
 
 struct LimitRule {

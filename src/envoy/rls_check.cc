@@ -4,54 +4,20 @@
 // or nothing looks first, and counts only if the request passes; what a race then pushes over a
 // limit is given back. A limit in shadow mode is counted as if it were alone either way.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "base/pool.h"
 #include "envoy/rls_service_state.h"
+#include "envoy/rls_work.h"
 
 namespace weir::envoy {
 
 namespace {
-
-// One descriptor of a request.
-struct Work {
-  enum class Kind : uint8_t { kNoLimit, kUnlimited, kWindow, kOwnQuota };
-
-  Kind kind = Kind::kNoLimit;
-  bool shadow_mode = false;
-  bool quota_mode = false;
-  bool count_refused = true;
-  const LimitRule* rule = nullptr;  // nullptr with a limit: the client brought it along
-  Limiter* limiter = nullptr;       // of an own quota
-  StatPath* stats = nullptr;
-  uint32_t limit = 0;
-  Unit unit = Unit::kUnknown;
-  uint64_t hits = 0;
-  size_t key_begin = 0;
-  size_t key_size = 0;
-
-  // The outcome.
-  bool over = false;
-  uint32_t remaining = 0;
-  Count count;
-  uint64_t against = 0;  // what the count is compared with
-  Duration reset{};
-  Receipt receipt;
-
-  [[nodiscard]] bool IsCounted() const { return kind == Kind::kWindow || kind == Kind::kOwnQuota; }
-};
-
-// Memory of one thread, used again.
-struct Scratch {
-  std::vector<Work> works;
-  std::string keys;
-  std::string path;
-  LookUp found;
-  std::vector<uint32_t> replaced;
-};
 
 Duration WholeSeconds(Duration duration) {
   return std::chrono::ceil<std::chrono::seconds>(duration);
@@ -102,37 +68,18 @@ HitCounts Judge(const Work& work, float near_limit_ratio, bool local_cache) {
   return hits;
 }
 
-// The request as a whole, by the outcomes so far.
-bool IsRefused(std::span<const Work> works, bool global_quota_mode) {
-  size_t quotas = 0;
-  size_t failed_quotas = 0;
-  for (const Work& work : works) {
-    if (work.kind == Work::Kind::kUnlimited) {
-      continue;
-    }
-    const bool over = work.over && !work.shadow_mode;
-    if (global_quota_mode || work.quota_mode) {
-      ++quotas;
-      failed_quotas += over ? 1 : 0;
-    } else if (over) {
-      return true;
-    }
-  }
-  return quotas > 0 && quotas == failed_quotas;
-}
-
 // Decides one request with the memory of its thread.
 class Check {
  public:
-  Check(const RlsOptions& options, const Clock& clock, RlsStats& stats, CounterTable& counters,
-        Scratch& scratch)
-      : options_(options),
-        clock_(clock),
-        stats_(stats),
-        counters_(counters),
+  Check(RlsService::State& state, Scratch& scratch)
+      : options_(state.options),
+        clock_(state.clock),
+        stats_(state.stats),
+        counters_(*state.counters),
+        windows_(state.windows),
         scratch_(scratch),
-        now_(clock.Now()),
-        unix_s_(counters.UnixSeconds(now_)) {}
+        now_(clock_.Now()),
+        unix_s_(counters_.UnixSeconds(now_)) {}
 
   // False: a limit that the client brought along makes no sense.
   bool FindLimits(const Request& request, const Domain* domain) {
@@ -198,6 +145,41 @@ class Check {
     }
   }
 
+  // The same in a shared store, which is asked for all at once. False: it could not be asked.
+  bool CountEachShared() {
+    const auto all = [](const Work&) { return true; };
+    if (!AskShared(all, /*look=*/false)) {
+      return false;
+    }
+    for (Work& work : scratch_.works) {
+      if (work.IsCounted() && work.over && !work.count_refused) {
+        GiveBackShared(work);
+      }
+    }
+    return true;
+  }
+
+  bool CountAllOrNothingShared() {
+    if (!AskShared([](const Work&) { return true; }, /*look=*/true)) {
+      return false;
+    }
+    const bool refused = IsRefused(scratch_.works, options_.global_quota_mode);
+    const auto is_charged = [refused](const Work& work) {
+      return work.shadow_mode || (!refused && !work.over);
+    };
+    if (!AskShared(is_charged, /*look=*/false)) {
+      return false;
+    }
+    if (!refused && IsRefused(scratch_.works, options_.global_quota_mode)) {
+      for (Work& work : scratch_.works) {
+        if (work.IsCounted() && !work.shadow_mode) {
+          GiveBackShared(work);
+        }
+      }
+    }
+    return true;
+  }
+
   void CountStatistics() {
     for (const Work& work : scratch_.works) {
       if (work.IsCounted()) {
@@ -248,6 +230,7 @@ class Check {
     work.shadow_mode = rule.shadow_mode;
     work.quota_mode = rule.quota_mode;
     work.count_refused = rule.count_refused;
+    work.shared = variant.shared;
     work.stats = rule.stats;
     if (found.runtime_path && found.stats_key != rule.full_key) {
       StatPath* const path = stats_.RuntimePathOf(found.stats_key);
@@ -299,6 +282,78 @@ class Check {
     }
   }
 
+  [[nodiscard]] ChargeMode ModeOf(const Work& work, bool look) const {
+    return look                               ? ChargeMode::kDryRun
+           : work.kind == Work::Kind::kWindow ? ChargeMode::kCountAlways
+           : work.hits == 0                   ? ChargeMode::kDryRun
+           : work.count_refused               ? ChargeMode::kCountAlways
+                                              : ChargeMode::kAdmit;
+  }
+
+  // One question for each mode that is wanted, which is one as a rule. Each limit is for itself.
+  template <class Wanted>
+  bool AskShared(const Wanted& is_wanted, bool look) {
+    for (const ChargeMode mode :
+         {ChargeMode::kDryRun, ChargeMode::kCountAlways, ChargeMode::kAdmit}) {
+      scratch_.asks.clear();
+      const auto is_asked = [&](const Work& work) {
+        return work.IsCounted() && is_wanted(work) && ModeOf(work, look) == mode;
+      };
+      for (const Work& work : scratch_.works) {
+        if (!is_asked(work)) {
+          continue;
+        }
+        const bool window = work.kind == Work::Kind::kWindow;
+        const uint64_t hits = window && look ? 0 : std::min(work.hits, Cost::kMax);
+        scratch_.asks.push_back(
+            {.quota = window ? windows_[static_cast<size_t>(work.unit)] : work.shared,
+             .key = KeyOf(work),
+             .cost = hits,
+             .apart = true,
+             .on_failure = OnStoreFailure::kDeny});
+      }
+      if (scratch_.asks.empty()) {
+        continue;
+      }
+      SharedRequest request{.asks = scratch_.asks, .mode = mode, .keep_receipts = !look};
+      options_.shared->Decide(request);
+      const SharedAsk* ask = scratch_.asks.data();
+      for (Work& work : scratch_.works) {
+        if (is_asked(work) && !TakeShared(*ask++, look, work)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  bool TakeShared(const SharedAsk& ask, bool look, Work& work) const {
+    if (ask.trouble != StoreTrouble::kNone) {
+      return false;
+    }
+    work.shared_receipt = ask.receipt;
+    if (work.kind == Work::Kind::kOwnQuota) {
+      SetOwn(work, ask.decision);
+      return true;
+    }
+    const uint64_t used = ask.decision.limit - ask.decision.remaining;
+    const uint64_t after = used + (look ? work.hits : 0);
+    SetCount(work, {.before = after - std::min(after, work.hits), .after = after});
+    if (look && !work.over) {
+      work.remaining = work.limit - static_cast<uint32_t>(std::min<uint64_t>(work.limit, used));
+    }
+    if (ask.decision.reset_after > Duration::zero()) {
+      work.reset = WholeSeconds(ask.decision.reset_after);  // by the store's clock
+    }
+    return true;
+  }
+
+  void GiveBackShared(Work& work) {
+    if (work.shared_receipt.charged != 0) {
+      options_.shared->GiveBack({&work.shared_receipt, 1});
+    }
+  }
+
   void SetCount(Work& work, Count count) const {
     work.count = count;
     work.against = work.limit;
@@ -320,6 +375,10 @@ class Check {
       decision = work.limiter->Check(
           KeyOf(work), CheckOptions{.cost = options.cost, .mode = mode, .receipt = &work.receipt});
     }
+    SetOwn(work, decision);
+  }
+
+  static void SetOwn(Work& work, const Decision& decision) {
     work.over = !decision.allowed();
     work.remaining = decision.remaining;
     work.against = decision.limit;
@@ -333,100 +392,11 @@ class Check {
   const Clock& clock_;
   RlsStats& stats_;
   CounterTable& counters_;
+  const std::array<const SharedQuota*, kUnits>& windows_;
   Scratch& scratch_;
   const Timestamp now_;
   const int64_t unix_s_;
 };
-
-void SetStatus(const Work& work, DescriptorStatus& status) {
-  status.code = work.IsCounted() && work.over && !work.shadow_mode ? Code::kOverLimit : Code::kOk;
-  status.has_limit = work.IsCounted();
-  status.current_limit.requests_per_unit = status.has_limit ? work.limit : 0;
-  status.current_limit.unit = status.has_limit ? work.unit : Unit::kUnknown;
-  status.current_limit.name.clear();
-  if (status.has_limit && work.rule != nullptr) {
-    status.current_limit.name.assign(work.rule->name);
-  }
-  status.limit_remaining = work.kind == Work::Kind::kUnlimited
-                               ? std::numeric_limits<uint32_t>::max()
-                           : status.has_limit ? work.remaining
-                                              : 0;
-  status.duration_until_reset = status.has_limit ? work.reset : Duration::zero();
-}
-
-// The descriptor that the headers speak of: the last one over its limit, or else the first with the
-// least left.
-const DescriptorStatus* Closest(const Response& response, std::span<const Work> works,
-                                bool global_quota_mode) {
-  const DescriptorStatus* closest = nullptr;
-  uint32_t least = std::numeric_limits<uint32_t>::max();
-  for (size_t i = 0; i < works.size(); ++i) {
-    const DescriptorStatus& status = response.statuses[i];
-    if (status.has_limit && status.limit_remaining < least) {
-      closest = &status;
-      least = status.limit_remaining;
-    }
-    if (status.code == Code::kOverLimit && !global_quota_mode && !works[i].quota_mode) {
-      closest = &status;
-      least = 0;
-    }
-  }
-  return closest;
-}
-
-void SetHeader(std::vector<Header>& headers, size_t index, const std::string& name,
-               int64_t number) {
-  headers[index].key.assign(name);
-  headers[index].value = std::to_string(number);
-}
-
-MetadataValue Describe(const Descriptor& descriptor) {
-  MetadataValue described = MetadataValue::Struct();
-  MetadataValue::List entries;
-  for (const Entry& entry : descriptor.entries) {
-    entries.push_back({std::string(entry.key) + "=" + std::string(entry.value)});
-  }
-  described["entries"] = {std::move(entries)};
-  if (descriptor.limit.has_value()) {
-    std::string text;
-    if (descriptor.limit->requests_per_unit != 0) {
-      text = "requests_per_unit:" + std::to_string(descriptor.limit->requests_per_unit);
-    }
-    if (descriptor.limit->unit != Unit::kUnknown) {
-      text += (text.empty() ? "unit:" : " unit:") + std::string(ToString(descriptor.limit->unit));
-    }
-    described["limit"] = {std::move(text)};
-  }
-  if (descriptor.hits_addend.has_value()) {
-    described["hitsAddend"] = {static_cast<double>(*descriptor.hits_addend)};
-  }
-  return described;
-}
-
-MetadataValue DynamicMetadata(const Request& request, const Response& response,
-                              std::span<const Work> works) {
-  MetadataValue metadata = MetadataValue::Struct();
-  metadata["domain"] = {std::string(request.domain)};
-  MetadataValue::List descriptors;
-  for (const Descriptor& descriptor : request.descriptors) {
-    descriptors.push_back(Describe(descriptor));
-  }
-  metadata["descriptors"] = {std::move(descriptors)};
-  if (request.hits_addend != 0) {
-    metadata["hitsAddend"] = {static_cast<double>(request.hits_addend)};
-  }
-  MetadataValue passed = MetadataValue::Struct();
-  for (size_t i = 0; i < works.size(); ++i) {
-    if (works[i].IsCounted() && works[i].rule != nullptr &&
-        response.statuses[i].code == Code::kOk) {
-      MergeMetadata(passed, works[i].rule->metadata);
-    }
-  }
-  if (!passed.fields().empty()) {
-    metadata["metadata"] = std::move(passed);
-  }
-  return metadata;
-}
 
 void Refuse(Response& response, std::string_view error) {
   response.failure = Failure::kRequest;
@@ -435,8 +405,11 @@ void Refuse(Response& response, std::string_view error) {
 
 }  // namespace
 
-void RlsService::State::Decide(const Request& request, Response& response) {
-  thread_local Scratch scratch;
+void RlsService::State::Decide(const DescriptorConfig* by, const Request& request,
+                               Response& response) {
+  // Several at a time where requests wait for a store.
+  thread_local base::Pool<Scratch> scratches;
+  const base::Pool<Scratch>::Lease scratch(scratches);
   response.failure = Failure::kNone;
   response.error.clear();
   response.overall_code = Code::kUnknown;
@@ -456,49 +429,32 @@ void RlsService::State::Decide(const Request& request, Response& response) {
     refuse("rate limit descriptor list must not be empty");
     return;
   }
-  if (config == nullptr) {
+  if (by == nullptr) {
     refuse("no rate limit configuration loaded");
     return;
   }
-  const Domain* const domain = config->FindDomain(request.domain);
-  Check check(options, clock, stats, *counters, scratch);
+  const Domain* const domain = by->FindDomain(request.domain);
+  Check check(*this, *scratch);
   if (!check.FindLimits(request, domain)) {
     refuse("limit override of a descriptor has no valid unit");
     return;
   }
-  if (domain != nullptr && domain->all_or_nothing) {
+  const bool together = domain != nullptr && domain->all_or_nothing;
+  if (options.shared != nullptr) {
+    if (!(together ? check.CountAllOrNothingShared() : check.CountEachShared())) {
+      stats.redis_error.fetch_add(1, std::memory_order_relaxed);
+      response.statuses.clear();
+      response.failure = Failure::kStore;
+      response.error.assign("the store that counts is out of reach");
+      return;
+    }
+  } else if (together) {
     check.CountAllOrNothing();
   } else {
     check.CountEach();
   }
   check.CountStatistics();
-  const std::span<const Work> works = check.works();
-  for (size_t i = 0; i < works.size(); ++i) {
-    SetStatus(works[i], response.statuses[i]);
-  }
-  response.overall_code =
-      IsRefused(works, options.global_quota_mode) ? Code::kOverLimit : Code::kOk;
-  auto& headers = response.response_headers_to_add;
-  const DescriptorStatus* const closest =
-      options.response_headers ? Closest(response, works, options.global_quota_mode) : nullptr;
-  if (closest == nullptr) {
-    headers.clear();
-  } else {
-    headers.resize(3);  // and not made anew: their text keeps its memory
-    SetHeader(headers, 0, options.limit_header, closest->current_limit.requests_per_unit);
-    SetHeader(headers, 1, options.remaining_header, closest->limit_remaining);
-    SetHeader(
-        headers, 2, options.reset_header,
-        std::chrono::duration_cast<std::chrono::seconds>(closest->duration_until_reset).count());
-  }
-  if (response.overall_code == Code::kOverLimit && options.global_shadow_mode) {
-    response.overall_code = Code::kOk;
-    stats.global_shadow_mode.fetch_add(1, std::memory_order_relaxed);
-  }
-  if (options.response_dynamic_metadata) {
-    response.has_dynamic_metadata = true;
-    response.dynamic_metadata = DynamicMetadata(request, response, works);
-  }
+  Answer(options, request, check.works(), stats, response);
 }
 
 }  // namespace weir::envoy

@@ -1,9 +1,13 @@
 #include "envoy/rls_service.h"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <functional>
+#include <string>
 #include <utility>
 
+#include "base/key_hash.h"
 #include "envoy/rls_service_state.h"
 
 namespace weir::envoy {
@@ -15,14 +19,42 @@ using Limiters = std::map<std::string, std::shared_ptr<Limiter>>;
 // Logs and the like are records of many bytes.
 constexpr int kRecordPercent = 25;
 constexpr int kWidePercent = 60;
+// So that descriptors and rules of the same name do not count together.
+constexpr uint64_t kScopeSeed = 0x726c73;
+
+// Windows of a unit in a shared store; as in memory they count whatever the limit is.
+Result<void> BindWindows(SharedStore& store, std::array<const SharedQuota*, kUnits>& windows) {
+  for (size_t i = 0; i < kUnits; ++i) {
+    const int64_t seconds = SecondsOf(static_cast<Unit>(i));
+    if (seconds == 0) {
+      continue;
+    }
+    const auto quota = Quota::FixedWindow(Quota::kMaxLimit, std::chrono::seconds(seconds));
+    const auto bound =
+        quota ? store.Bind(*quota, base::HashKeySeeded("unit" + std::to_string(i), kScopeSeed))
+              : Result<const SharedQuota*>(quota.error());
+    if (!bound) {
+      return bound.error();
+    }
+    windows[i] = *bound;
+  }
+  return {};
+}
 
 // The limiter of a variant: the one that had its place before, or a new one. A quota that differs
 // is noted, to be changed once nothing can go wrong any more.
 Result<void> Bind(LimitVariant& variant, const std::string& place, const Limiters& before,
-                  const std::shared_ptr<MemoryStore>& store, Limiters& after,
+                  const std::shared_ptr<MemoryStore>& store, SharedStore* shared, Limiters& after,
                   std::vector<LimitVariant*>& changes) {
   if (!variant.quota.has_value()) {
     return {};
+  }
+  if (shared != nullptr) {
+    const auto bound = shared->Bind(*variant.quota, base::HashKeySeeded(place, kScopeSeed));
+    if (!bound) {
+      return bound.error();
+    }
+    variant.shared = *bound;
   }
   const auto found = before.find(place);
   if (found != before.end()) {
@@ -66,6 +98,11 @@ Result<std::unique_ptr<RlsService>> RlsService::Create(const RlsOptions& options
     return store.error();
   }
   state->own_store = *std::move(store);
+  if (options.shared != nullptr) {
+    if (auto bound = BindWindows(*options.shared, state->windows); !bound) {
+      return bound.error();
+    }
+  }
   return std::unique_ptr<RlsService>(new RlsService(std::move(state)));
 }
 
@@ -100,7 +137,8 @@ Result<void> RlsService::Load(std::span<const ConfigFile> files) {
     const auto bind = [&](LimitVariant& variant, std::string_view kind) {
       const std::string place = rule.place + "\n\n" + std::string(kind) + variant.of;
       if (bound) {
-        bound = Bind(variant, place, before, state.own_store, limiters, changes);
+        bound = Bind(variant, place, before, state.own_store, state.options.shared.get(), limiters,
+                     changes);
       }
     };
     bind(rule.all, "");
@@ -114,13 +152,14 @@ Result<void> RlsService::Load(std::span<const ConfigFile> files) {
   if (!bound) {
     return fail(bound.error());
   }
+  std::shared_ptr<DescriptorConfig> other = *std::move(config);
   state.gate.Exclusively([&] {
     for (LimitVariant* const variant : changes) {
       // Refused only if it has been changed too often within a moment: the old quota then stays
       // until the next load.
       (void)variant->limiter->Update(*variant->quota);
     }
-    std::swap(state.config, *config);
+    std::swap(state.config, other);
   });
   state.limiters = std::move(limiters);
   state.stats.config_load_success.fetch_add(1, std::memory_order_relaxed);
@@ -144,8 +183,18 @@ class Inside {
 }  // namespace
 
 void RlsService::ShouldRateLimit(const Request& request, Response& response) noexcept {
-  const Inside inside(state_->gate);
-  state_->Decide(request, response);
+  if (state_->options.shared == nullptr) {
+    const Inside inside(state_->gate);
+    state_->Decide(state_->config.get(), request, response);
+    return;
+  }
+  // It may take long, so nobody who loads waits for it.
+  std::shared_ptr<DescriptorConfig> config;
+  {
+    const Inside inside(state_->gate);
+    config = state_->config;
+  }
+  state_->Decide(config.get(), request, response);
 }
 
 bool RlsService::has_config() const noexcept {

@@ -8,7 +8,9 @@
 //   service->ShouldRateLimit(request, response);
 //
 // Thread-safe. No lock is taken and, once buffers have grown, nothing is allocated in a call, but
-// for dynamic metadata and for the first hit of a stat path made from runtime values.
+// for dynamic metadata and for the first hit of a stat path made from runtime values. With a shared
+// store a call waits for that; if it cannot be asked the call fails (Failure::kStore), so that
+// Envoy does what it is told to do then.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +22,7 @@
 #include <vector>
 
 #include "weir/result.h"
+#include "weir/shared_store.h"
 #include "weir/time.h"
 
 #include "envoy/rls_types.h"
@@ -53,6 +56,8 @@ struct RlsOptions {
   std::string reset_header = "RateLimit-Reset";
 
   const Clock* clock = nullptr;  // nullptr: SystemClock()
+  // Given: all is counted there, together with other nodes, and a call takes as long as it takes.
+  std::shared_ptr<SharedStore> shared = nullptr;
 };
 
 class RlsService {
@@ -78,8 +83,9 @@ class RlsService {
 
   [[nodiscard]] RlsStats& stats() noexcept;
 
+  struct State;  // internal
+
  private:
-  struct State;
   explicit RlsService(std::unique_ptr<State> state);
 
   std::unique_ptr<State> state_;

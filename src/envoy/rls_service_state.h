@@ -1,6 +1,7 @@
 // What a RlsService is made of; rls_service.cc changes it, rls_check.cc decides with it.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,7 +18,8 @@ namespace weir::envoy {
 struct RlsService::State {
   State(const RlsOptions& given, const Clock& given_clock) : options(given), clock(given_clock) {}
 
-  void Decide(const Request& request, Response& response);
+  // By this configuration; none: there is none yet.
+  void Decide(const DescriptorConfig* by, const Request& request, Response& response);
 
   const RlsOptions options;
   const Clock& clock;
@@ -27,7 +29,10 @@ struct RlsService::State {
 
   // Readers are inside the gate; it is changed while none is.
   mutable base::ReaderGate gate;
-  std::unique_ptr<DescriptorConfig> config;
+  std::shared_ptr<DescriptorConfig> config;
+
+  // With a shared store: the windows of each unit there.
+  std::array<const SharedQuota*, kUnits> windows{};
 
   base::Mutex mutex;
   // By place and variant, so that a reload finds those of the limits that stay.

@@ -18,6 +18,7 @@
 #include "limiter/throttle.h"
 #include "server/answer_memory.h"
 #include "server/reservation_book.h"
+#include "server/shared_throttle.h"
 
 namespace weir::server {
 
@@ -36,12 +37,17 @@ struct ServiceOptions {
 // All that decides, over one store.
 struct Deciders {
   explicit Deciders(std::shared_ptr<SharedStore> given)
-      : shared(std::move(given)), reservations(shared.get()) {}
+      : shared(std::move(given)), reservations(shared.get()) {
+    if (shared != nullptr) {
+      shared_throttle = std::make_unique<SharedThrottle>(*shared);
+    }
+  }
 
   std::shared_ptr<MemoryStore> store;
   std::shared_ptr<SharedStore> shared;  // where rules count, if not in the other
   std::unique_ptr<RuleLimiter> rules;
   std::unique_ptr<ThrottleLimiter> throttle;
+  std::unique_ptr<SharedThrottle> shared_throttle;  // in its place, with a shared store
   ReservationBook reservations;
   AnswerMemory answers;
 };

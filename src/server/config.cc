@@ -123,6 +123,12 @@ Result<void> ServerConfig::Validate() const {
     return Error::Invalid("--test-clock is for tests on this machine alone, but " +
                           (data.empty() ? managed : data) + " can be reached from others");
   }
+  if (!test_clock.empty() && !redis.empty()) {
+    return Error::Invalid("--test-clock does not go with --redis, which has a clock of its own");
+  }
+  if (fleet_nodes < 1) {
+    return Error::Invalid("--fleet-nodes 0: expected how many nodes share the limits, at least 1");
+  }
   for (const std::string& prefix : trusted_proxies) {
     if (!base::IpPrefix::Parse(prefix)) {
       return Error::Invalid("--trusted-proxy '" + prefix +

@@ -15,6 +15,10 @@
 #include "envoy/environment.h"
 #include "server/log.h"
 
+namespace weir::shared {
+class FleetStore;
+}
+
 namespace weir::server {
 
 // "tls:127.0.0.1:8443" is an address and how to speak there.
@@ -51,10 +55,17 @@ struct ServerConfig {
 
   // Stands in for envoyproxy/ratelimit, as its environment says.
   std::optional<envoy::EnvoySettings> envoy;
-  std::shared_ptr<envoy::RlsService> rls;  // what it decides by; none: one for `descriptors`
+  std::shared_ptr<envoy::RlsService> rls;     // what it decides by; none: one for `descriptors`
+  std::shared_ptr<shared::FleetStore> fleet;  // what `redis` names, once it is open
 
   std::vector<std::string> rules;  // files
   std::string state_dir;           // for the last good rules; empty: not kept
+
+  // Where a fleet counts together (docs/reference/redis.md); empty: here, in memory.
+  std::string redis;
+  unsigned redis_timeout_us = 0;  // of one question to it; 0: what the URL says, or 10 ms
+  unsigned fleet_nodes = 1;       // each has this part of a limit while Redis is away
+  bool redis_allow_eviction = false;
 
   size_t memory_bytes = size_t{256} << 20;  // for all that is counted
   unsigned threads = 0;                     // 0: one a processor

@@ -35,7 +35,9 @@ void GrpcContext::CountCalls(Duration took) {
 }
 
 GrpcSession::GrpcSession(GrpcContext& context)
-    : context_(context), session_(context.shared, SystemClock().Now()) {}
+    : context_(context), session_(context.shared, SystemClock().Now()) {
+  session_.OnLater([this] { AskToWake(); });
+}
 
 GrpcSession::~GrpcSession() {
   if (!session_.fault().empty()) {

@@ -170,6 +170,56 @@ void StoreFamilies(const StoreStats& store, Page& page) {
   page.Gauge("weir_store_budget_bytes", "Memory of the store.", store.budget_bytes);
 }
 
+void FleetFamilies(const SharedStoreStats& fleet, const std::vector<redis::NodeStatus>& nodes,
+                   Page& page) {
+  page.Family("weir_fleet_decisions_total", "counter",
+              "Quotas asked of the shared store, by what the answer rests on.");
+  for (size_t basis = 0; basis < fleet.decisions.size(); ++basis) {
+    const std::string_view name = ToString(static_cast<Basis>(basis));
+    page.Value("weir_fleet_decisions_total", {{"basis", name}}, fleet.decisions[basis]);
+  }
+  page.Family("weir_fleet_admitted_total", "counter", "Those of them that were allowed.");
+  for (size_t basis = 0; basis < fleet.admitted.size(); ++basis) {
+    const std::string_view name = ToString(static_cast<Basis>(basis));
+    page.Value("weir_fleet_admitted_total", {{"basis", name}}, fleet.admitted[basis]);
+  }
+  page.Family("weir_fleet_failures_total", "counter",
+              "Questions that the shared store did not answer, by cause.");
+  for (size_t cause = 1; cause < fleet.troubles.size(); ++cause) {
+    page.Value("weir_fleet_failures_total", {{"cause", ToString(static_cast<StoreTrouble>(cause))}},
+               fleet.troubles[cause]);
+  }
+  page.Gauge("weir_fleet_away", "1 while a node of the shared store is out of reach.",
+             static_cast<uint64_t>(fleet.away));
+  page.Counter("weir_fleet_state_changes_total", "Times that a node went away or came back.",
+               fleet.state_changes);
+  page.Counter("weir_fleet_repeated_ids_total", "Questions answered from the memory of ids.",
+               fleet.repeated_ids);
+  page.Counter("weir_fleet_refunds_total",
+               "Charges given back since another quota of the request denied.", fleet.refunds);
+  page.Counter("weir_fleet_refunds_lost_total", "Those of them that the store did not take.",
+               fleet.refunds_lost);
+  page.Counter("weir_fleet_repaid_units_total",
+               "Units admitted while the store was away, and charged to it since.",
+               fleet.repaid_units);
+  page.Counter("weir_fleet_repaid_lost_total", "Such units that could not be charged.",
+               fleet.repaid_lost);
+  page.Gauge("weir_fleet_notes", "Keys remembered for when the store is away.", fleet.notes);
+  page.Counter("weir_fleet_notes_evicted_total", "Keys forgotten for want of room.",
+               fleet.notes_evicted);
+  page.Family("weir_fleet_node_up", "gauge", "1 for each node of Redis that is asked now.");
+  for (const redis::NodeStatus& node : nodes) {
+    const bool up = node.ready && node.breaker == redis::BreakerState::kClosed;
+    page.Value("weir_fleet_node_up", {{"node", node.address}}, static_cast<uint64_t>(up));
+  }
+  page.Family("weir_fleet_node_breaker_transitions_total", "counter",
+              "Times that a node was left alone for failing, or asked again.");
+  for (const redis::NodeStatus& node : nodes) {
+    page.Value("weir_fleet_node_breaker_transitions_total", {{"node", node.address}},
+               node.breaker_transitions);
+  }
+}
+
 void RuleFileFamilies(const RuleStatus& status, Page& page) {
   page.Counter("weir_rules_loads_total", "Rule sets taken, the first included.", status.loads);
   page.Counter("weir_rules_load_failures_total", "Changes of rule files that were not taken.",
@@ -211,6 +261,9 @@ std::string Metrics::ToText() const {
                "Connections closed because a message or its answer took too long.",
                connections_timed_out);
   StoreFamilies(store, page);
+  if (fleet.has_value()) {
+    FleetFamilies(*fleet, nodes, page);
+  }
   RuleFileFamilies(rule_status, page);
   page.Family("weir_rule_switched", "gauge", "1 for each rule that an operator has switched.");
   for (const RuleSwitches::One& one : switches) {

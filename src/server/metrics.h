@@ -4,13 +4,16 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "weir/rules.h"
+#include "weir/shared_store.h"
 #include "weir/store.h"
 
+#include "redis/status.h"
 #include "server/front_counters.h"
 #include "server/rule_source.h"
 #include "server/rule_switches.h"
@@ -32,6 +35,8 @@ struct ProtocolMetrics {
 struct Metrics {
   StoreStats store;
   std::vector<RuleCounts> rules;
+  std::optional<SharedStoreStats> fleet;  // of a store that is shared
+  std::vector<redis::NodeStatus> nodes;   // and where it is
   RuleStatus rule_status;
   std::vector<RuleSwitches::One> switches;
   std::vector<ProtocolMetrics> protocols;

@@ -293,7 +293,11 @@ void RespSession::Info(Deciders& deciders, Writer& writer) {
 void RespSession::Delete(Arguments arguments, Deciders& deciders, Writer& writer) {
   const Timestamp now = context_.service.Now();
   for (const std::string_view key : arguments.subspan(1)) {
-    deciders.throttle->Forget(deciders.throttle->Prepare(key), now);
+    if (deciders.shared_throttle != nullptr) {
+      deciders.shared_throttle->Forget(key);
+    } else {
+      deciders.throttle->Forget(deciders.throttle->Prepare(key), now);
+    }
   }
   writer.Integer(static_cast<int64_t>(arguments.size() - 1));
 }

@@ -96,7 +96,18 @@ bool RespSession::Throttle(ThrottleDialect dialect, Arguments arguments, Decider
                            base::ByteBuffer& output) {
   ThrottleCommand command;
   std::string error;
-  if (!command.Parse(dialect, arguments, error)) {
+  const SharedQuota* rate = nullptr;
+  bool good = command.Parse(dialect, arguments, error);
+  if (good && deciders.shared_throttle != nullptr) {
+    const auto found = deciders.shared_throttle->Find(command.ask);
+    good = found.ok();
+    if (good) {
+      rate = *found;
+    } else {
+      error = "ERR " + found.error().message;
+    }
+  }
+  if (!good) {
     DecideWaiting(deciders, output);
     Writer writer(output, protocol_);
     Fail(error, writer);
@@ -105,12 +116,17 @@ bool RespSession::Throttle(ThrottleDialect dialect, Arguments arguments, Decider
   if (waiting_count_ == kWaitingMax) {
     DecideWaiting(deciders, output);
   }
-  waiting_[waiting_count_++] = {deciders.throttle->Prepare(command.key), dialect, command.ask};
+  waiting_[waiting_count_++] = {deciders.throttle->Prepare(command.key), dialect, command.ask,
+                                command.key, rate};
   return true;
 }
 
 void RespSession::DecideWaiting(Deciders& deciders, base::ByteBuffer& output) {
   if (waiting_count_ == 0) {
+    return;
+  }
+  if (deciders.shared_throttle != nullptr) {
+    DecideShared(*deciders.shared_throttle, output);
     return;
   }
   Writer writer(output, protocol_);
@@ -119,6 +135,20 @@ void RespSession::DecideWaiting(Deciders& deciders, base::ByteBuffer& output) {
     const Waiting& one = waiting_[i];
     const algorithm::ThrottleAnswer answer = deciders.throttle->Take(one.key, one.ask, now);
     writer.Integers(ToNumbers(one.dialect, one.ask, answer));
+  }
+  waiting_count_ = 0;
+}
+
+void RespSession::DecideShared(SharedThrottle& throttle, base::ByteBuffer& output) {
+  std::array<SharedThrottle::Question, kWaitingMax> questions;
+  for (size_t i = 0; i < waiting_count_; ++i) {
+    questions[i] = {.key = waiting_[i].text, .ask = waiting_[i].ask, .rate = waiting_[i].rate};
+  }
+  const std::span asked(questions.data(), waiting_count_);
+  throttle.Take(asked);
+  Writer writer(output, protocol_);
+  for (size_t i = 0; i < asked.size(); ++i) {
+    writer.Integers(ToNumbers(waiting_[i].dialect, waiting_[i].ask, asked[i].answer));
   }
   waiting_count_ = 0;
 }

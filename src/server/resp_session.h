@@ -48,11 +48,15 @@ class RespSession final : public net::Session {
     ThrottleLimiter::Hashed key;
     ThrottleDialect dialect = ThrottleDialect::kRedisCell;
     algorithm::ThrottleAsk ask;
+    // With a shared store: the key's text, and the rate.
+    std::string_view text;
+    const SharedQuota* rate = nullptr;
   };
-  static constexpr size_t kWaitingMax = 32;
+  static constexpr size_t kWaitingMax = SharedThrottle::kQuestionsMax;
 
   void Execute(Arguments arguments, Deciders& deciders, base::ByteBuffer& output);
   void DecideWaiting(Deciders& deciders, base::ByteBuffer& output);
+  void DecideShared(SharedThrottle& throttle, base::ByteBuffer& output);
   bool Throttle(ThrottleDialect dialect, Arguments arguments, Deciders& deciders,
                 base::ByteBuffer& output);
   // The others, by name in lower case. False: none of ours.

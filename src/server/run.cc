@@ -19,11 +19,13 @@
 #include "weir/version.h"
 
 #include "server/file_watch.h"
+#include "server/fleet.h"
 #include "server/inherited_sockets.h"
 #include "server/log.h"
 #include "server/rls_fronts.h"
 #include "server/server.h"
 #include "server/test_clock.h"
+#include "shared/fleet_store.h"
 
 namespace weir::server {
 
@@ -81,6 +83,14 @@ bool RunUntilSignal(const ServerConfig& given) {
     std::fprintf(stderr, "weir serve: %s\n", error.message.c_str());
     return false;
   };
+  if (const Result<void> good = config.Validate(); !good) {
+    return fail(good.error());
+  }
+  auto fleet = OpenFleet(config);
+  if (!fleet) {
+    return fail(fleet.error());
+  }
+  config.fleet = *std::move(fleet);
   std::unique_ptr<TestClock> rls_clock;
   std::unique_ptr<RlsFronts> rls;
   if (config.envoy.has_value()) {
@@ -91,6 +101,7 @@ bool RunUntilSignal(const ServerConfig& given) {
       }
       rls_clock = *std::move(clock);
     }
+    config.envoy->service.shared = config.fleet;
     auto fronts = RlsFronts::Start(*config.envoy, rls_clock.get(), config.ShareMemory().rls);
     if (!fronts) {
       return fail(fronts.error());

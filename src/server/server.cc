@@ -9,11 +9,13 @@
 #include "base/key_hash.h"
 #include "codec/grpc/reflection.h"
 #include "net/wait.h"
+#include "server/fleet.h"
 #include "server/inherited_sockets.h"
 #include "server/log.h"
 #include "server/rls_method.h"
 #include "server/rls_source.h"
 #include "server/shared_port.h"
+#include "shared/fleet_store.h"
 
 namespace weir::server {
 
@@ -101,6 +103,7 @@ Result<void> Server::Prepare() {
         "production",
         {{"file", config_.test_clock}});
   }
+  options.rules.shared = config_.fleet;
   auto rules = source_.LoadFirst();
   if (!rules) {
     return rules.error();
@@ -129,7 +132,7 @@ Result<void> Server::Prepare() {
   front_options_.switches = switches_.get();
   for (unsigned i = 0; i < ThreadCount(config_); ++i) {
     workers_.push_back(std::make_unique<Worker>(*service_, config_, front_options_, resp_options_));
-    AddMethods(workers_.back()->grpc);
+    AddMethods(workers_.back()->loop, workers_.back()->grpc);
   }
   return {};
 }
@@ -146,6 +149,7 @@ Result<void> Server::PrepareRls(const ServiceOptions& options) {
   envoy::RlsOptions rls;
   rls.memory_bytes = config_.ShareMemory().rls;
   rls.clock = options.clock;
+  rls.shared = config_.fleet;
   auto made = envoy::RlsService::Create(rls);
   if (!made) {
     return made.error();
@@ -180,6 +184,7 @@ Result<void> Server::Listen() {
   }
   for (size_t i = 0; i < workers_.size(); ++i) {
     Worker& worker = *workers_[i];
+    Join(worker.loop, config_.fleet.get());
     for (const std::unique_ptr<net::Listener>& listener : worker.listeners) {
       worker.loop.Post([&listener] { listener->Start(); });
     }
@@ -290,12 +295,24 @@ void Server::AddListener(Worker& worker, const std::string& front, int descripto
 }
 
 // Each loop has methods of its own, so that they may keep memory.
-void Server::AddMethods(GrpcContext& context) {
+void Server::AddMethods(net::Loop& loop, GrpcContext& context) {
   if (rls_ == nullptr) {
     return;
   }
   context.stats = &rls_->stats();
-  context.shared.methods.Add(std::make_unique<RlsMethod>(*rls_));
+  RlsWaiting waiting;
+  if (config_.fleet != nullptr) {
+    waiting.fibers = &loop.fibers();
+    waiting.answered = [&context](Duration took, bool good) {
+      context.counters.latency.Add(static_cast<uint64_t>(took.count()), 1);
+      LatencyCounters::Bump(context.counters.requests, 1);
+      LatencyCounters::Bump(context.counters.errors, good ? 0 : 1);
+      if (context.stats != nullptr) {
+        context.stats->CountCall("ShouldRateLimit", took, 1);
+      }
+    };
+  }
+  context.shared.methods.Add(std::make_unique<RlsMethod>(*rls_, std::move(waiting)));
   const bool needs_config =
       config_.envoy.has_value() && config_.envoy->healthy_with_at_least_one_config_loaded;
   codec::grpc::AddHealth(context.shared.methods, [this, needs_config](std::string_view service) {
@@ -358,6 +375,10 @@ Metrics Server::CollectMetrics() {
   Metrics metrics;
   metrics.store = deciders.store->Stats();
   metrics.rules = deciders.rules->Counts();
+  if (config_.fleet != nullptr) {
+    metrics.fleet = config_.fleet->Stats();
+    metrics.nodes = config_.fleet->Nodes();
+  }
   metrics.rule_status = source_.status();
   metrics.switches = switches_->all();
   metrics.start_time_s = front_options_.start_time_s;

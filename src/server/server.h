@@ -85,7 +85,7 @@ class Server {
                    const std::shared_ptr<net::TlsContext>& tls);
   Result<std::shared_ptr<net::TlsContext>> TlsFor(const std::string& front,
                                                   ListenAddress::Security security);
-  void AddMethods(GrpcContext& context);
+  void AddMethods(net::Loop& loop, GrpcContext& context);
   [[nodiscard]] Metrics CollectMetrics();
 
   const ServerConfig config_;

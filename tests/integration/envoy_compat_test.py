@@ -50,12 +50,14 @@ class EnvoyCompat(unittest.TestCase):
         self.addCleanup(self.statsd.close)
         self.statsd.bind(("127.0.0.1", 0))
         self.statsd.settimeout(harness.DEADLINE_S)
+        self.redis = harness.RedisServer(self)
         self.port, self.debug, grpc = (harness.free_port() for _ in range(3))
         environment = dict(
             os.environ, HOST="127.0.0.1", PORT=str(self.port), DEBUG_PORT=str(self.debug),
             GRPC_HOST="127.0.0.1", GRPC_PORT=str(grpc), RUNTIME_ROOT=root.name,
             RUNTIME_SUBDIRECTORY="ratelimit", RUNTIME_WATCH_ROOT="false",
-            RUNTIME_IGNOREDOTFILES="true", REDIS_SOCKET_TYPE="tcp", REDIS_URL="redis:6379",
+            RUNTIME_IGNOREDOTFILES="true", REDIS_SOCKET_TYPE="tcp",
+            REDIS_URL=f"127.0.0.1:{self.redis.port}", REDIS_TIMEOUT="3s",
             STATSD_HOST="127.0.0.1", STATSD_PORT=str(self.statsd.getsockname()[1]),
             STATS_FLUSH_INTERVAL="100ms", LOG_LEVEL="INFO")
         self.weir = harness.Process(self, [harness.WEIR, "serve"], env=environment)

@@ -41,6 +41,42 @@ class Compat(unittest.TestCase):
         harness.wait_for("an answer", lambda: harness.answers(self.grpc))
         return Stub(self, self.grpc)
 
+    def test_nodes_count_together_in_redis(self):
+        redis = harness.RedisServer(self)
+        where = {"REDIS_SOCKET_TYPE": "tcp", "REDIS_URL": f"127.0.0.1:{redis.port}",
+                 "REDIS_TIMEOUT": "3s"}
+        limits = LIMITS.replace("requests_per_unit: 3", "requests_per_unit: 100")
+        stubs = [self.start(limits, **where), self.start(limits, **where)]
+        codes = []
+
+        def ask(index):
+            for i in range(20):
+                answer = stubs[(index + i) % 2].ask(question({"user": "ann"}, {"user": "bob"}))
+                codes.append(answer.overall_code)
+                self.assertEqual([status.current_limit.requests_per_unit
+                                  for status in answer.statuses], [100, 100])
+
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(10)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(codes.count(rls_pb2.RateLimitResponse.OK), 100)
+        self.assertEqual(codes.count(rls_pb2.RateLimitResponse.OVER_LIMIT), 100)
+        redis.signal(signal.SIGKILL)
+        redis.wait()
+
+        def is_away():
+            try:
+                stubs[0].ask(question({"user": "ann"}))
+            except grpc.RpcError as error:
+                return error.code() == grpc.StatusCode.UNAVAILABLE
+            return False
+
+        harness.wait_for("an error that Envoy's failure mode understands", is_away)
+        harness.RedisServer(self, port=redis.port)
+        harness.wait_for("the return", lambda: not is_away())
+
     def stats(self):
         lines = harness.get(self.debug, "/stats").text.splitlines()
         return {name: int(count) for name, _, count in (line.partition(": ") for line in lines)}

@@ -106,7 +106,8 @@ class GrpcTls(unittest.TestCase):
         ports = [harness.free_port() for _ in range(3)]
         with tempfile.TemporaryDirectory() as root:
             os.mkdir(os.path.join(root, "config"))
-            self.weir = harness.Process(self, [harness.WEIR, "serve", "--memory", "32MiB"], env=dict(
+            command = [harness.WEIR, "serve", "--memory", "32MiB"]
+            self.weir = harness.Process(self, command, env=dict(
                 os.environ, HOST="127.0.0.1", PORT=str(ports[0]), DEBUG_PORT=str(ports[1]),
                 GRPC_HOST="127.0.0.1", GRPC_PORT=str(ports[2]), RUNTIME_ROOT=root,
                 GRPC_SERVER_USE_TLS="true", GRPC_SERVER_TLS_CERT=self.made.path("server.crt"),

@@ -184,6 +184,20 @@ def post(port, path, body, headers=()):
     return request(port, "POST", path, body.encode(), headers)
 
 
+class RedisServer(Process):
+    """A real one, on a free port unless told."""
+
+    def __init__(self, test, *options, port=None):
+        self.port = port or free_port()
+        super().__init__(test, [program("redis-server"), "--port", str(self.port),
+                                "--bind", "127.0.0.1", "--save", "", *options])
+        wait_for("Redis", lambda: answers(self.port))
+
+    @property
+    def url(self):
+        return f"redis://127.0.0.1:{self.port}"
+
+
 class Redis:
     """A plain connection of the Redis protocol, version 2."""
 

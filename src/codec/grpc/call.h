@@ -42,7 +42,7 @@ class Call {
     }
   };
   [[nodiscard]] Later AnswerLater() noexcept {
-    is_later_ = true;
+    is_later_ = was_later_ = true;
     return {this, serial_};
   }
   // REQUIRES: found by a Later.
@@ -90,7 +90,7 @@ class Call {
     status_ = 0;
     content_type_ = ContentType::kOther;
     answer_state_ = Answer::kNone;
-    is_post_ = bad_timeout_ = request_ended_ = is_later_ = false;
+    is_post_ = bad_timeout_ = request_ended_ = is_later_ = was_later_ = false;
     next_ = previous_ = nullptr;
   }
 
@@ -113,7 +113,8 @@ class Call {
   bool is_post_ = false;
   bool bad_timeout_ = false;
   bool request_ended_ = false;
-  bool is_later_ = false;
+  bool is_later_ = false;   // and not answered yet
+  bool was_later_ = false;  // at any time
   // Of the session's open calls, or of the pool's free ones.
   Call* next_ = nullptr;
   Call* previous_ = nullptr;

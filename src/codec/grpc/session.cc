@@ -401,8 +401,8 @@ void Session::Deliver(Call& call) {
     } else if (single && ++call.messages_ > 1) {
       status = {Code::kUnimplemented, "expected one message, found more"};
     } else {
-      ++call.method_->messages_;
       status = call.method_->OnMessage(call, rest.substr(kPrefixBytes, prefix.size));
+      call.method_->messages_ += call.was_later_ ? 0 : 1;
       if (call.answer_state_ > Call::Answer::kBegun) {
         return;  // it was not that late, and has ended
       }
@@ -422,7 +422,11 @@ void Session::Deliver(Call& call) {
 }
 
 void Call::End(Status status) {
+  const uint64_t answers = session_->answers_;
+  const uint64_t errors = session_->errors_;
   session_->Finish(*this, std::move(status));
+  session_->answers_ = answers;
+  session_->errors_ = errors;
   if (session_->on_later_ != nullptr) {
     session_->on_later_();
   }

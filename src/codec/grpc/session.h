@@ -76,7 +76,8 @@ class Session {
   // What is called when a method has answered later, so that Send is called.
   void OnLater(std::function<void()> told) { on_later_ = std::move(told); }
 
-  // Calls answered so far, and those of them that did not end well.
+  // Calls answered so far, and those of them that did not end well; none that was answered later,
+  // which who answered knows.
   [[nodiscard]] uint64_t answers() const noexcept { return answers_; }
   [[nodiscard]] uint64_t errors() const noexcept { return errors_; }
   // Why the connection ends, if the peer broke the protocol or a limit; else empty.

@@ -130,7 +130,7 @@ TEST_F(SessionTest, AMethodMayAnswerLaterAndInAnyOrder) {
   EXPECT_TRUE(later_->Answer(0, "", {Code::kUnavailable, "away"}));
   EXPECT_TRUE(Exchange());
   EXPECT_EQ(first.fields["grpc-status"], "14");
-  EXPECT_EQ(session_->answers(), 2U);
+  EXPECT_EQ(session_->answers(), 0U) << "who answered later counts them";
   EXPECT_FALSE(later_->Answer(0, "again")) << "once";
 }
 
