@@ -13,9 +13,11 @@ class ClientTlsTest : public ClientTest {
   ClientTlsTest() {
     const std::string script =
         "cd " + folder.path() +
-        " && openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -subj /CN=test "
+        " && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "
+        "ca.key -out ca.pem -subj /CN=test "
         "-days 2 2>/dev/null"
-        " && for name in server client; do openssl req -newkey rsa:2048 -nodes -keyout $name.key "
+        " && for name in server client; do openssl req -newkey ec -pkeyopt "
+        "ec_paramgen_curve:prime256v1 -nodes -keyout $name.key "
         "-out $name.csr -subj /CN=$name 2>/dev/null"
         " && printf 'subjectAltName=IP:127.0.0.1,DNS:redis.test' > ext"
         " && openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial "
