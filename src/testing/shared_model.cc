@@ -57,6 +57,9 @@ class BucketModel final : public SharedModel {
   }
 
   uint32_t GiveBack(int64_t now_us, const Mark& mark) override {
+    const int64_t at_us = at_us_;
+    const uint64_t debt = debt_;
+    const uint64_t moved_us = moved_us_;
     auto state = Load(now_us);
     const auto now = Algo::At(law_, {.ns = Ns(now_us)});
     // Ticks wrap, so a mark of long ago is taken for now, when it is owed nothing either.
@@ -69,6 +72,10 @@ class BucketModel final : public SharedModel {
       // A gap without its last request is a key never seen, whatever the clock does next.
       Store(Algo::kCountsUnits ? now_us : 0, state.debt);
       moved_us_ += refund.moved_ns / kUsNs;
+    } else {  // nothing is written
+      at_us_ = at_us;
+      debt_ = debt;
+      moved_us_ = moved_us;
     }
     return refund.units;
   }
@@ -228,16 +235,15 @@ class RecordModel final : public SharedModel {
     if (body_.empty()) {
       return 0;
     }
+    const std::vector<uint64_t> body = body_;
+    const uint64_t shift_us = shift_us_;
     Cut(now_us);
-    const auto now = Algo::At(law_, {.ns = Ns(now_us)});
-    if constexpr (Algo::kNumbersPlaces) {
-      const auto [fence, place] = places_[mark.words[0]];
-      return Algo::End(body_, now, fence, place).units;
-    } else {
-      const bool stamps = std::is_same_v<Algo, algorithm::SlidingLog>;
-      const uint64_t at = stamps ? (mark.words[0] - shift_us_) * kUsNs : mark.words[0];
-      return Algo::GiveBack(law_, body_, now, at, mark.charged).units;
+    const uint32_t units = TakeOut(now_us, mark);
+    if (units == 0) {  // nothing is written
+      body_ = body;
+      shift_us_ = shift_us;
     }
+    return units;
   }
 
   // Which of its own holds a mark of the store stands for.
@@ -252,6 +258,18 @@ class RecordModel final : public SharedModel {
   }
 
  private:
+  uint32_t TakeOut(int64_t now_us, const Mark& mark) {
+    const auto now = Algo::At(law_, {.ns = Ns(now_us)});
+    if constexpr (Algo::kNumbersPlaces) {
+      const auto [fence, place] = places_[mark.words[0]];
+      return Algo::End(body_, now, fence, place).units;
+    } else {
+      const bool stamps = std::is_same_v<Algo, algorithm::SlidingLog>;
+      const uint64_t at = stamps ? (mark.words[0] - shift_us_) * kUsNs : mark.words[0];
+      return Algo::GiveBack(law_, body_, now, at, mark.charged).units;
+    }
+  }
+
   // A clock that was set back by more than a window: everything moves along with it.
   void Cut(int64_t now_us) {
     if (body_.empty()) {

@@ -368,7 +368,7 @@ void ChargeCall::Encode(std::span<const Ask> asks, const CallOptions& options) {
     if (memory_ms == 0 && now_us == 0 && IsUsual(ask)) {  // lua/bucket_fast.lua
       texts_.AddNumber(ask.cost * ask.plan->law().emission);
       texts_.AddNumber(ask.plan->law().tolerance);
-      texts_.AddNumber(ask.plan->interval_code());
+      texts_.Add(ask.plan->interval_name());
       texts_.Seal();
       return;
     }

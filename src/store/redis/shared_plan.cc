@@ -134,6 +134,10 @@ Result<SharedPlan> SharedPlan::Compile(const Quota& quota) {
     shared.law_.limit = quota.limit();
     shared.law_.window_ns = window_ns;
     shared.interval_code_ = shared.law_.subdivision == 1 ? CodeOf(shared.law_.emission) : 0;
+    uint32_t rest = shared.interval_code_;
+    for (size_t i = shared.interval_name_.size(); i != 0; rest /= 10) {
+      shared.interval_name_[--i] = static_cast<char>('0' + rest % 10);
+    }
     return shared;
   }
   // A window from the first hit is one from the epoch but for where it ends, which the state says.

@@ -2,8 +2,10 @@
 // sent of it with every charge.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "weir/quota.h"
 #include "weir/result.h"
@@ -63,6 +65,10 @@ class SharedPlan {
   [[nodiscard]] double family() const noexcept { return family_; }
   // Buckets only: the interval's short name in a state, 1 to 999; 0: it has none.
   [[nodiscard]] uint32_t interval_code() const noexcept { return interval_code_; }
+  // The same in three digits.
+  [[nodiscard]] std::string_view interval_name() const noexcept {
+    return {interval_name_.data(), interval_name_.size()};
+  }
 
  private:
   SharedPlan() = default;
@@ -71,6 +77,7 @@ class SharedPlan {
   Id script_ = Id::kBucket;
   double family_ = 0;
   uint32_t interval_code_ = 0;
+  std::array<char, 3> interval_name_ = {'0', '0', '0'};
   CalendarPeriod period_ = CalendarPeriod::kMonth;
   std::shared_ptr<const base::TimeZone> zone_;  // calendar quotas only
 };

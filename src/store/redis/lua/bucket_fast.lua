@@ -2,7 +2,7 @@
 -- with a short name, and a state that was written under it, or none. What it leaves, the rest of
 -- the script decides; the arithmetic is that of bucket_look. %d is exact where Lua's is of 64 bits.
 --
--- ARGV: increment, tolerance, code, as digits
+-- ARGV: increment, tolerance, code, as digits; the code as three of them
 -- Reply: 1 or 0, the time, the TAT before the charge
 if ARGV[3] and #ARGV[1] < 17 then
   local call, key, code, format = redis.call, KEYS[1], ARGV[3], string.format
