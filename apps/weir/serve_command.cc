@@ -99,6 +99,15 @@ void AddListeners(CLI::App& command, ServerConfig& config) {
       ->capture_default_str()
       ->group("Where");
   command
+      .add_option(
+          "--geo-db", config.geo_db,
+          "databases of MaxMind's format (GeoLite2-ASN, GeoLite2-Country): rules know asn and "
+          "country of a client's address; taken anew when they change")
+      ->delimiter(',')
+      ->envname("WEIR_GEO_DB")
+      ->type_name("FILE")
+      ->group("Where");
+  command
       .add_flag("--proxy-protocol", config.proxy_protocol,
                 "every HTTP connection begins with the PROXY protocol")
       ->envname("WEIR_PROXY_PROTOCOL")

@@ -83,6 +83,7 @@ std::string ToToml(const ServeOptions& options) {
   toml.List("trusted-proxy", config.trusted_proxies);
   toml.Text("client-from", config.client_from);
   toml.Flag("proxy-protocol", config.proxy_protocol);
+  toml.List("geo-db", config.geo_db);
   toml.Section("TLS");
   toml.List("tls-cert", config.tls_cert);
   toml.List("tls-key", config.tls_key);

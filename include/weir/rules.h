@@ -211,6 +211,23 @@ struct RuleReset {
   ResetOutcome outcome = ResetOutcome::kUnknown;
 };
 
+// An IPv6 address; IPv4 as ::ffff:192.0.2.1.
+using AddressBytes = std::array<uint8_t, 16>;
+
+// What is known of where an address is.
+struct AddressFacts {
+  uint32_t asn = 0;               // the number of its network; 0: not known
+  std::array<char, 2> country{};  // ISO 3166: "DE"; zeros: not known
+};
+
+// Where the attributes `asn` and `country` come from. Asked only for requests to rules that use
+// one of them, from any thread.
+class AddressSource {
+ public:
+  virtual ~AddressSource() = default;
+  [[nodiscard]] virtual AddressFacts Find(const AddressBytes& address) const noexcept = 0;
+};
+
 struct RuleLimiterOptions {
   // The store's own, if it was given one. Must outlive the limiter. Decides what has expired.
   const Clock* clock = nullptr;
@@ -220,6 +237,9 @@ struct RuleLimiterOptions {
   // Given: rules count there, together with other processes, and Check takes as long as it takes.
   // The memory store then holds nothing of them.
   std::shared_ptr<SharedStore> shared = nullptr;
+  // Must outlive the limiter. With it `asn` and `country` are what it says of `ip`, whatever the
+  // request says of itself; without it they are attributes like any other.
+  const AddressSource* addresses = nullptr;
 };
 
 class RuleLimiter {

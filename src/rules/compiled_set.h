@@ -40,6 +40,7 @@ struct KeySource {
   Kind kind = Kind::kText;
   uint16_t attribute = AttributeTable::kNone;
   std::string name;
+  uint8_t ipv4_bits = 32;  // of an address: how much of it counts
 };
 
 struct CompiledOverride {

@@ -10,6 +10,7 @@
 #include "base/key_hash.h"
 #include "base/spelling.h"
 #include "rules/secret_attributes.h"
+#include "rules/when_parser.h"
 
 namespace weir::rules {
 
@@ -180,6 +181,9 @@ class Compiler {
     if (name.starts_with("path:")) {
       return {Kind::kParameter, AttributeTable::kNone, name.substr(5)};
     }
+    if (const unsigned bits = Ipv4BitsOf(name); bits != 0) {
+      return {Kind::kAddress, Intern("ip", mark), name, static_cast<uint8_t>(bits)};
+    }
     if (name == "route") {
       Intern("path", mark);  // what stands in for a route that nobody named
     }
@@ -227,10 +231,17 @@ class Compiler {
   }
 
   void FindSpecial() {
+    const bool derives = set_->attributes.Find("asn") != AttributeTable::kNone ||
+                         set_->attributes.Find("country") != AttributeTable::kNone;
+    if (derives) {
+      Intern("ip", {});  // which they can be derived from
+    }
     set_->special = {.ip = set_->attributes.Find("ip"),
                      .host = set_->attributes.Find("host"),
                      .path = set_->attributes.Find("path"),
-                     .route = set_->attributes.Find("route")};
+                     .route = set_->attributes.Find("route"),
+                     .asn = set_->attributes.Find("asn"),
+                     .country = set_->attributes.Find("country")};
   }
 
   // Priority, then how much the path says, then the number of conditions, then the file's order.

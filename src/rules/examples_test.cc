@@ -77,6 +77,19 @@ TEST(RuleExamples, GitHub) {
   EXPECT_EQ(Until(at, {{"ip", "192.0.2.1"}, {"path", "/users/x"}}), "60 then anonymous");
 }
 
+TEST(RuleExamples, Layers) {
+  TestRules at(Example("layers"));
+  EXPECT_EQ(Until(at, {{"ip", "192.0.2.1"}}), "30 then per-address");
+  int passed = 0;
+  for (int i = 2; i < 255; ++i) {
+    const std::string ip = "192.0.2." + std::to_string(i);
+    passed += at.Ask({{"ip", ip}}).starts_with("allowed") ? 1 : 0;
+  }
+  EXPECT_EQ(passed, 170) << "the prefix had 200";
+  EXPECT_EQ(Until(at, {{"asn", "64500"}}), "2000 then per-network");
+  EXPECT_EQ(Until(at, {{"asn", "64511"}, {"path", "/login"}}), "30 then hosting-login");
+}
+
 TEST(RuleExamples, Stripe) {
   TestRules at(Example("stripe"));
   EXPECT_EQ(Until(at, {{"account", "a"}, {"mode", "live"}}), "120 then live");

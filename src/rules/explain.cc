@@ -169,7 +169,7 @@ Explanation RuleLimiter::Explain(std::span<const Attribute> attributes, Cost cos
   const RuleView* const speaks = deciding != nullptr ? deciding->rule : reply->refusing;
   out.deciding = speaks != nullptr ? speaks->name : "";
 
-  const RequestView request(set.attributes, set.special, attributes);
+  const RequestView request(set.attributes, set.special, attributes, state_->options.addresses);
   if (request.refusal() != RuleRefusal::kNone) {
     return out;
   }

@@ -69,7 +69,7 @@ std::string_view ValueOf(const KeySource& source, const PathPattern* pattern,
                          std::span<char, base::IpAddress::kTextBytes> address) noexcept {
   switch (source.kind) {
     case Kind::kAddress:
-      return request.AddressKey(ipv6_bits, address);
+      return request.AddressKey(source.ipv4_bits, ipv6_bits, address);
     case Kind::kParameter:
       return request.segments()[pattern->PositionOf(source.name)];
     case Kind::kRoute:

@@ -1,12 +1,14 @@
 #include "rules/request_view.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace weir::rules {
 
-// NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): values_ and host_ are set where used
+// NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): values_ and the texts are set where used
 RequestView::RequestView(const AttributeTable& table, const SpecialAttributes& special,
-                         std::span<const Attribute> attributes) noexcept {
+                         std::span<const Attribute> attributes,
+                         const AddressSource* addresses) noexcept {
   std::fill_n(values_.data(), table.size(), std::string_view());
   if (attributes.size() > kMaxAttributes) {
     refusal_ = RuleRefusal::kTooManyAttributes;
@@ -28,6 +30,11 @@ RequestView::RequestView(const AttributeTable& table, const SpecialAttributes& s
     address_is_text_ = parsed && parsed->is_v4;
     parsed = parsed ? parsed : base::IpAddress::ParseWithPort(ip_text_);
     address_ = parsed ? std::optional(parsed->Unwrapped()) : std::nullopt;
+  }
+  const bool derives =
+      special.asn != AttributeTable::kNone || special.country != AttributeTable::kNone;
+  if (derives && addresses != nullptr) {
+    Derive(special, *addresses);
   }
   if (!Value(special.host).empty()) {
     NormaliseHost(special.host);
@@ -58,12 +65,38 @@ void RequestView::NormaliseHost(uint16_t host) noexcept {
   values_[host] = std::string_view(host_.data(), name.size());
 }
 
+// What the request says of itself is not believed, also where nothing is known of its address.
+void RequestView::Derive(const SpecialAttributes& special,
+                         const AddressSource& addresses) noexcept {
+  AddressFacts facts;
+  if (address_) {
+    AddressBytes bytes = address_->bytes;
+    if (address_->is_v4) {
+      constexpr AddressBytes kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+      bytes = kMapped;
+      std::copy_n(address_->bytes.begin(), 4, bytes.begin() + 12);
+    }
+    facts = addresses.Find(bytes);
+  }
+  if (special.asn != AttributeTable::kNone) {
+    const auto end = std::to_chars(asn_.data(), asn_.data() + asn_.size(), facts.asn);
+    const auto size = static_cast<size_t>(end.ptr - asn_.data());
+    values_[special.asn] = std::string_view(asn_.data(), facts.asn == 0 ? 0 : size);
+  }
+  if (special.country != AttributeTable::kNone) {
+    country_ = facts.country;
+    const size_t size = country_[0] == '\0' ? 0 : country_.size();
+    values_[special.country] = std::string_view(country_.data(), size);
+  }
+}
+
 std::string_view RequestView::AddressKey(
-    unsigned ipv6_bits, std::span<char, base::IpAddress::kTextBytes> out) const noexcept {
-  if (!address_ || address_is_text_) {
+    unsigned ipv4_bits, unsigned ipv6_bits,
+    std::span<char, base::IpAddress::kTextBytes> out) const noexcept {
+  if (!address_ || (address_is_text_ && ipv4_bits == address_->bits())) {
     return ip_text_;
   }
-  return (address_->is_v4 ? *address_ : address_->Masked(ipv6_bits)).Format(out);
+  return address_->Masked(address_->is_v4 ? ipv4_bits : ipv6_bits).Format(out);
 }
 
 }  // namespace weir::rules

@@ -25,12 +25,15 @@ struct SpecialAttributes {
   uint16_t host = AttributeTable::kNone;
   uint16_t path = AttributeTable::kNone;
   uint16_t route = AttributeTable::kNone;
+  uint16_t asn = AttributeTable::kNone;
+  uint16_t country = AttributeTable::kNone;
 };
 
 class RequestView {
  public:
   RequestView(const AttributeTable& table, const SpecialAttributes& special,
-              std::span<const Attribute> attributes) noexcept;
+              std::span<const Attribute> attributes,
+              const AddressSource* addresses = nullptr) noexcept;
 
   RequestView(const RequestView&) = delete;
   RequestView& operator=(const RequestView&) = delete;
@@ -47,12 +50,14 @@ class RequestView {
   [[nodiscard]] std::string_view path() const noexcept { return path_; }
   [[nodiscard]] RegexResults& regexes() const noexcept { return regexes_; }
 
-  // The address as a key: an IPv6 one cut to `ipv6_bits`; the text of `ip` if it is no address.
+  // The address as a key, cut to as many bits; the text of `ip` if it is no address.
   [[nodiscard]] std::string_view AddressKey(
-      unsigned ipv6_bits, std::span<char, base::IpAddress::kTextBytes> out) const noexcept;
+      unsigned ipv4_bits, unsigned ipv6_bits,
+      std::span<char, base::IpAddress::kTextBytes> out) const noexcept;
 
  private:
   void NormaliseHost(uint16_t host) noexcept;
+  void Derive(const SpecialAttributes& special, const AddressSource& addresses) noexcept;
 
   RuleRefusal refusal_ = RuleRefusal::kNone;
   base::Room<std::string_view, kMaxSetAttributes> values_;  // written as far as the table goes
@@ -62,6 +67,8 @@ class RequestView {
   bool address_is_text_ = false;  // the text is how the address is written
   PathSegments segments_;
   std::array<char, 256> host_;
+  std::array<char, 10> asn_;
+  std::array<char, 2> country_;
   mutable RegexResults regexes_;
 };
 

@@ -37,7 +37,8 @@ RuleCheck::RuleCheck(RuleLimiter::State& state, rules::BoundSet& set, const Rule
       set_(set),
       request_(request),
       reply_(reply),
-      view_(set.compiled->attributes, set.compiled->special, request.attributes) {
+      view_(set.compiled->attributes, set.compiled->special, request.attributes,
+            state.options.addresses) {
   reply.outcome = Outcome::kAllowed;
   reply.problem = Problem::kNone;
   reply.why = RuleRefusal::kNone;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -37,11 +38,12 @@ std::string Upper(std::string_view text) {
   return upper;
 }
 
-// As requests have it: methods in upper case, hosts in lower case.
+// As requests have it: methods and countries in upper case, hosts in lower case, AS64496 as 64496.
 std::string Normal(std::string_view attribute, std::string_view text) {
-  return attribute == "method" ? Upper(text)
-         : attribute == "host" ? Lower(text)
-                               : std::string(text);
+  const bool has_as = attribute == "asn" && text.size() > 2 && Upper(text.substr(0, 2)) == "AS";
+  return attribute == "method" || attribute == "country" ? Upper(text)
+         : attribute == "host"                           ? Lower(text)
+                                                         : std::string(text.substr(has_as ? 2 : 0));
 }
 
 // `*` stands for any run of bytes, `?` for one. The usual shapes need no regular expression.
@@ -206,7 +208,9 @@ bool ReadKeyPart(std::string_view text, Mark mark, RuleModel& rule, Issues& issu
   KeyPart part;
   for (std::string_view left = text; !left.empty();) {
     const size_t bar = std::min(left.find('|'), left.size());
-    std::string name = ReadAttributeName(Trimmed(left.substr(0, bar)), mark, issues);
+    const std::string_view given = Trimmed(left.substr(0, bar));
+    std::string name =
+        Ipv4BitsOf(given) != 0 ? std::string(given) : ReadAttributeName(given, mark, issues);
     left.remove_prefix(std::min(bar + 1, left.size()));
     if (name.empty()) {
       return false;
@@ -236,6 +240,17 @@ bool ReadKeyPart(std::string_view text, Mark mark, RuleModel& rule, Issues& issu
 }
 
 }  // namespace
+
+unsigned Ipv4BitsOf(std::string_view part) noexcept {
+  constexpr std::string_view kAddress = "ip/";
+  unsigned bits = 0;
+  if (part.starts_with(kAddress)) {
+    part.remove_prefix(kAddress.size());
+    const auto read = std::from_chars(part.data(), part.data() + part.size(), bits);
+    bits = read.ptr == part.data() + part.size() && bits <= 32 ? bits : 0;
+  }
+  return bits;
+}
 
 std::string ReadAttributeName(std::string_view text, Mark mark, Issues& issues) {
   std::string name = text.starts_with("header:") ? Lower(text) : std::string(text);

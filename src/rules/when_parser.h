@@ -19,6 +19,9 @@ void ReadWhen(const YamlNode& node, RuleModel& rule, Issues& issues);
 void ReadPer(const YamlNode& node, RuleModel& rule, Issues& issues);
 
 // An attribute's name as rules have it (headers in lower case), or empty and reported.
+// Of ip/24, a part of a key: 24. 0 for every other name.
+[[nodiscard]] unsigned Ipv4BitsOf(std::string_view part) noexcept;
+
 [[nodiscard]] std::string ReadAttributeName(std::string_view text, Mark mark, Issues& issues);
 
 }  // namespace weir::rules

@@ -78,6 +78,7 @@ struct ServerConfig {
   std::string client_from = "x-forwarded-for";  // the header that they set
   bool proxy_protocol = false;                  // every connection begins with it
   unsigned ipv6_prefix = 64;
+  std::vector<std::string> geo_db;  // files of MaxMind's format, for `asn` and `country`
 
   // What /v1/auth takes from header fields.
   std::vector<std::string> attributes = {"api_key=header:x-api-key", "user=header:x-user-id",

@@ -125,6 +125,7 @@ bool RunUntilSignal(const ServerConfig& given) {
       watched.push_back(file.substr(file.find('=') + 1));  // all of it if there is none
     }
   }
+  watched.insert(watched.end(), config.geo_db.begin(), config.geo_db.end());
   FileWatch watch(control, watched, [&server] { server.Reload(); });
   std::optional<FileWatch> rls_watch;
   if (rls != nullptr) {

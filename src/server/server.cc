@@ -89,6 +89,14 @@ Result<void> Server::Prepare() {
   }
   options.rules.ipv6_prefix_bits = static_cast<uint8_t>(config_.ipv6_prefix);
   options.rules.top_keys = config_.top_keys;
+  if (!config_.geo_db.empty()) {
+    auto geo = GeoDatabase::Open(config_.geo_db);
+    if (!geo) {
+      return geo.error();
+    }
+    geo_ = *std::move(geo);
+    options.rules.addresses = geo_.get();
+  }
   if (!config_.test_clock.empty()) {
     auto clock = TestClock::Open(config_.test_clock);
     if (!clock) {
@@ -331,6 +339,14 @@ RuleSource::Outcome Server::Reload() {
     if (const Result<void> loaded = tls->Reload(); !loaded) {
       Log(LogLevel::kError, "certificates not taken; those before stay",
           {{"why", loaded.error().message}});
+    }
+  }
+  if (geo_ != nullptr) {
+    if (const Result<bool> loaded = geo_->Reload(); !loaded) {
+      Log(LogLevel::kError, "database of addresses not taken; the one before stays",
+          {{"why", loaded.error().message}});
+    } else if (*loaded) {
+      Log(LogLevel::kInfo, "database of addresses taken anew");
     }
   }
   if (rls_ != nullptr && !config_.descriptors.empty()) {

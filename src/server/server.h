@@ -17,6 +17,7 @@
 #include "server/check_service.h"
 #include "server/config.h"
 #include "server/fresh_key_warnings.h"
+#include "server/geo_database.h"
 #include "server/grpc_session.h"
 #include "server/http_session.h"
 #include "server/metrics.h"
@@ -92,6 +93,7 @@ class Server {
   net::AddressCap addresses_;
   std::unique_ptr<TestClock> test_clock_;
   RuleSource source_;
+  std::unique_ptr<GeoDatabase> geo_;  // outlives the limiters that ask it
   FreshKeyWarnings fresh_keys_;
   std::unique_ptr<CheckService> service_;
   std::unique_ptr<RuleSwitches> switches_;
