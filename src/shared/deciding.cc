@@ -82,7 +82,7 @@ void Deciding::Prepare() {
       continue;
     }
     part.digest = lane_.common.secret.Of(part.quota->scope, part.quota->plan.kind(), ask.key);
-    part.group = lane_.client().GroupOf(script::KeyName::OfState(part.digest));
+    part.group = !lane_.open() ? 0 : lane_.client().GroupOf(script::KeyName::OfState(part.digest));
   }
 }
 
@@ -151,6 +151,7 @@ Deciding::Group& Deciding::NewGroup(ChargeMode mode) {
   group.parts.clear();
   group.mode = mode;
   group.again_ = false;
+  group.may_have_run_ = false;
   return group;
 }
 
@@ -181,15 +182,15 @@ void Deciding::Send(Phase phase) {
     group.parts.push_back(&part);
   }
   open_ = groups_used_ - first;
-  for (size_t i = first; i < groups_used_; ++i) {
-    groups_[i]->Submit();
+  for (size_t i = first, end = groups_used_; i < end; ++i) {
+    groups_[i]->Submit();  // the last of them may end all of this, if the lane ends
   }
 }
 
 // Of one connection, so it is there before the question.
 void Deciding::RepayFirst(const Part& part) {
   KeyBook& book = lane_.common.book;
-  if (!book.owes() || part.quota->holds()) {
+  if (!book.owes() || part.quota->holds() || !lane_.open()) {
     return;
   }
   const script::KeyName name = script::KeyName::OfState(part.digest);
@@ -203,6 +204,10 @@ void Deciding::RepayFirst(const Part& part) {
 }
 
 void Deciding::Group::Submit() {
+  if (!owner_.lane_.open()) {
+    Fail(StoreTrouble::kDisconnected, may_have_run_ ? MayHaveRun::kYes : MayHaveRun::kNo);
+    return;
+  }
   asks_.clear();
   for (const Part* const part : parts) {
     const SharedAsk& ask = *part->ask;
@@ -338,6 +343,9 @@ void Deciding::Finish() {
       ApplyPolicy(part, looks ? ChargeMode::kDryRun : request_->mode);
       denied = all_or_nothing() && (denied || (part.has_say() && !part.ask->decision.allowed()));
     }
+  }
+  if (!request_->id.empty()) {
+    MakeSure(!denied);
   }
   LaneCounters& counters = lane_.counters();
   for (Part& part : parts_) {

@@ -86,6 +86,7 @@ class Deciding {
     std::vector<int64_t> integers_;
     int64_t asked_ns_ = 0;
     bool again_ = false;
+    bool may_have_run_ = false;  // by any of its tries
   };
 
   enum class Phase : uint8_t { kChecking, kCharging };
@@ -105,6 +106,7 @@ class Deciding {
   void TakeLocally(Part& part, ChargeMode mode) noexcept;
   void TakeHold(Part& part, ChargeMode mode) noexcept;
   void TakeBack(Part& part) noexcept;
+  void MakeSure(bool admitted);
   void WriteReceipt(Part& part) const noexcept;
   [[nodiscard]] bool AnyDenied() const noexcept;
   [[nodiscard]] bool all_or_nothing() const noexcept {

@@ -30,7 +30,7 @@ void ReadIntegers(const codec::resp::Reply& reply, std::vector<int64_t>& integer
 }
 
 void Errand::Refund(const script::Paid& paid) {
-  quota_ = nullptr;
+  kind_ = Kind::kRefund;
   give_back_.Encode({&paid, 1});
   lane_.client().Submit(*this, {.script = &ScriptOf(give_back_.script()),
                                 .keys = give_back_.keys(),
@@ -38,6 +38,7 @@ void Errand::Refund(const script::Paid& paid) {
 }
 
 void Errand::Repay(const FleetQuota& quota, const script::Digest& key, uint32_t units) {
+  kind_ = Kind::kRepay;
   quota_ = &quota;
   key_ = key;
   units_ = units;
@@ -55,17 +56,56 @@ void Errand::Count() {
                                 .arguments = charge_.arguments()});
 }
 
+void Errand::MakeSure(std::span<const script::Ask> asks, const script::Digest& id,
+                      Admitted admitted) {
+  kind_ = Kind::kSure;
+  asks_.assign(asks.begin(), asks.end());
+  id_ = id;
+  admitted_ = admitted;
+  again_ = false;
+  asked_ns_ = lane_.common.NowNs();
+  TryAgain();
+}
+
+void Errand::TryAgain() {
+  charge_.Encode(asks_, {.id = &id_,
+                         .id_memory_ms = lane_.common.id_memory_ms,
+                         .around_us = again_ ? 0 : lane_.common.WallUs()});
+  lane_.client().Submit(*this, {.script = &ScriptOf(charge_.script()),
+                                .keys = charge_.keys(),
+                                .arguments = charge_.arguments()});
+}
+
+void Errand::OnSure() {
+  std::vector<Decision> decisions(asks_.size());
+  std::vector<script::Mark> marks(asks_.size());
+  const script::Reading reading = charge_.Decode(integers_, decisions, marks);
+  if (reading == script::Reading::kAgain && !std::exchange(again_, true)) {
+    TryAgain();
+    return;
+  }
+  for (size_t i = 0; i < asks_.size() && reading == script::Reading::kDone; ++i) {
+    if (admitted_ == Admitted::kNo && !asks_[i].apart && marks[i].charged != 0) {
+      lane_.Refund({.plan = asks_[i].plan, .key = asks_[i].key, .mark = marks[i]});
+    }
+  }
+  lane_.Recycle(*this);
+}
+
 void Errand::OnReply(const codec::resp::Reply& reply) noexcept {
   LaneCounters& counters = lane_.counters();
-  if (quota_ == nullptr) {
+  if (kind_ == Kind::kRefund) {
     LaneCounters::Add(counters.refunds);
     lane_.Recycle(*this);
     return;
   }
-  std::vector<int64_t> integers;
-  ReadIntegers(reply, integers);
+  ReadIntegers(reply, integers_);
+  if (kind_ == Kind::kSure) {
+    OnSure();
+    return;
+  }
   Decision decision;
-  switch (charge_.Decode(integers, {&decision, 1})) {
+  switch (charge_.Decode(integers_, {&decision, 1})) {
     case script::Reading::kAgain:
       if (!std::exchange(again_, true)) {
         Count();
@@ -87,7 +127,15 @@ void Errand::OnReply(const codec::resp::Reply& reply) noexcept {
 void Errand::OnFailure(const redis::Failure& failure) noexcept {
   LaneCounters& counters = lane_.counters();
   LaneCounters::Add(counters.troubles[static_cast<size_t>(TroubleOf(failure))]);
-  if (quota_ == nullptr) {
+  if (kind_ == Kind::kSure) {
+    // For as long as the store knows the id; then nobody can tell any more.
+    const int64_t age_ns = lane_.common.NowNs() - asked_ns_;
+    if (failure.kind != redis::FailureKind::kStopped &&
+        age_ns < static_cast<int64_t>(lane_.common.id_memory_ms) * 1'000'000) {
+      lane_.Later(*this);
+      return;
+    }
+  } else if (kind_ == Kind::kRefund) {
     LaneCounters::Add(counters.refunds_lost);
   } else if (failure.may_have_run) {
     LaneCounters::Add(counters.repaid_lost, units_);  // told twice would be worse

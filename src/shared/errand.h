@@ -1,7 +1,9 @@
-// A call that nobody waits for: a refund, or units that the store is told of later.
+// A call that nobody waits for: a refund, units that the store is told of later, or the second try
+// of a charge with an id whose first had no answer.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "redis/call.h"
@@ -17,21 +19,34 @@ class Errand final : public redis::Call {
 
   void Refund(const script::Paid& paid);
   void Repay(const FleetQuota& quota, const script::Digest& key, uint32_t units);
+  // The request was decided without the store, which may have charged it. Under the same id it is
+  // charged now if it was not; `admitted` says whether it stays so.
+  enum class Admitted : bool { kNo, kYes };
+  void MakeSure(std::span<const script::Ask> asks, const script::Digest& id, Admitted admitted);
+  void TryAgain();
 
   void OnReply(const codec::resp::Reply& reply) noexcept override;
   void OnFailure(const redis::Failure& failure) noexcept override;
 
  private:
+  enum class Kind : uint8_t { kRefund, kRepay, kSure };
+
   void Count();
+  void OnSure();
 
   Lane& lane_;
-  const FleetQuota* quota_ = nullptr;  // of what is repaid; null: this is a refund
+  Kind kind_ = Kind::kRefund;
+  const FleetQuota* quota_ = nullptr;  // of what is repaid
   script::Digest key_{};
   uint32_t units_ = 0;
   int64_t asked_ns_ = 0;
   script::GiveBackCall give_back_;
   script::ChargeCall charge_;
   bool again_ = false;
+  std::vector<script::Ask> asks_;  // to make sure of
+  script::Digest id_{};
+  Admitted admitted_ = Admitted::kNo;
+  std::vector<int64_t> integers_;
 };
 
 // The flat array of integers that a script answers with; empty if it is something else.

@@ -265,7 +265,9 @@ Duration FleetStore::KeepHouse() {
   return std::exchange(house.found_some, false) ? kRepayEvery : kLookEvery;
 }
 
+// What a lane does now and then.
 void FleetStore::Publish(Lane& lane) {
+  lane.RetryLater();
   redis::Status status = lane.client().status();
   const base::MutexLock lock(mutex_);
   statuses_[&lane] = std::move(status);

@@ -78,6 +78,9 @@ Lane::~Lane() {
 }
 
 Errand* Lane::TakeErrand() {
+  if (!open()) {
+    return nullptr;
+  }
   if (!idle_errands_.empty()) {
     Errand* const errand = idle_errands_.back();
     idle_errands_.pop_back();
@@ -102,6 +105,27 @@ void Lane::Repay(const FleetQuota& quota, const script::Digest& key, uint32_t un
     errand->Repay(quota, key, units);
   } else {
     common.book.PutOwedBack({key[0], key[1]}, quota.book, units, common.NowNs());
+  }
+}
+
+void Lane::MakeSure(std::span<const script::Ask> asks, const script::Digest& id, bool admitted) {
+  if (Errand* const errand = TakeErrand()) {
+    errand->MakeSure(asks, id, admitted ? Errand::Admitted::kYes : Errand::Admitted::kNo);
+  }
+}
+
+void Lane::Later(Errand& errand) {
+  later_.push_back(&errand);
+}
+
+void Lane::RetryLater() {
+  if (later_.empty() || !client_->ready()) {
+    return;
+  }
+  const std::vector<Errand*> due = std::move(later_);
+  later_.clear();
+  for (Errand* const errand : due) {
+    errand->TryAgain();
   }
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
@@ -72,6 +73,9 @@ class Lane {
   Lane& operator=(const Lane&) = delete;
 
   const Common& common;
+  // False: the lane ends, and nothing can be sent any more.
+  [[nodiscard]] bool open() const noexcept { return client_ != nullptr; }
+  // REQUIRES: open().
   [[nodiscard]] redis::Client& client() noexcept { return *client_; }
   [[nodiscard]] LaneCounters& counters() noexcept { return counters_; }
   [[nodiscard]] const LaneCounters& counters() const noexcept { return counters_; }
@@ -80,6 +84,11 @@ class Lane {
   void Refund(const script::Paid& paid);
   // What was admitted here while the store was away, counted there whatever its quota says:
   void Repay(const FleetQuota& quota, const script::Digest& key, uint32_t units);
+  // A charge with an id of which nobody knows whether it was made (Errand::MakeSure).
+  void MakeSure(std::span<const script::Ask> asks, const script::Digest& id, bool admitted);
+  // To be tried again, when RetryLater is called.
+  void Later(Errand& errand);
+  void RetryLater();
   // Of all keys that owe and can be told of: a few at a time. True: there may be more.
   bool RepaySome(size_t& cursor);
 
@@ -97,6 +106,7 @@ class Lane {
   LaneCounters counters_;
   std::vector<std::unique_ptr<Errand>> errands_;  // all of them
   std::vector<Errand*> idle_errands_;
+  std::vector<Errand*> later_;
   std::vector<std::unique_ptr<Deciding>> idle_decidings_;
   std::unique_ptr<redis::Client> client_;  // last: it tells those above that it ends
 };

@@ -63,6 +63,17 @@ void Deciding::TakeHold(Part& part, ChargeMode mode) noexcept {
   decision.basis = Basis::kLocal;
 }
 
+// With an id the store can be asked again what became of a charge, and to undo it if it was not
+// admitted here.
+void Deciding::MakeSure(bool admitted) {
+  for (size_t i = 0; i < groups_used_; ++i) {
+    const Group& group = *groups_[i];
+    if (group.may_have_run_ && group.parts.front()->fate == Fate::kFailed) {
+      lane_.MakeSure(group.asks_, id_, admitted);
+    }
+  }
+}
+
 void Deciding::TakeBack(Part& part) noexcept {
   Decision& decision = part.ask->decision;
   if (decision.charged == 0) {

@@ -20,7 +20,6 @@ struct AsyncCheck {
   std::string key;
   SharedAsk ask;
   SharedRequest request;
-  std::shared_ptr<SharedStore> store;  // for as long as it is asked
 };
 
 }  // namespace

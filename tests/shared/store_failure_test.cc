@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/fault_proxy.h"
 #include "tests/shared/store_testing.h"
 
 namespace weir::shared {
@@ -239,6 +240,34 @@ TEST(StoreFailure, AStoreThatEvictsIsRefusedUnlessAllowed) {
   EXPECT_NE(refused.error().message.find("noeviction"), std::string::npos);
   options.allow_eviction = true;
   EXPECT_TRUE(FleetStore::Create(options));
+}
+
+// Replies are lost after the store has done its work. With ids everything that was admitted is
+// charged once, whoever decided, and nothing else is.
+TEST(StoreFailure, WithIdsLostRepliesChargeWhatWasAdmitted) {
+  constexpr uint32_t kBurst = 2000;
+  RedisProcess redis({});
+  testing::FaultProxy proxy({.upstream = redis.address()});
+  RedisOptions options = Hasty("redis://127.0.0.1:" + std::to_string(proxy.port()));
+  options.denial_memory = {};
+  const auto store = Open(options);
+  const auto direct = Open(Hasty(UrlOf(redis)));
+  const std::string text = std::to_string(kBurst) + "/day burst " + std::to_string(kBurst);
+  const SharedQuota* const quota = Bound(*store, text.c_str());
+  proxy.Set({.drop_share = 0.05});
+  uint32_t admitted = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string id = "request " + std::to_string(i);
+    admitted += AskOne(*store, quota, "k", {.id = id}).allowed() ? 1 : 0;
+  }
+  proxy.Set({});
+  EXPECT_GT(proxy.counts().dropped, 0U);
+  EXPECT_EQ(admitted, 1000U);  // nobody was near the limit
+  const SharedQuota* const same = Bound(*direct, text.c_str());
+  EXPECT_TRUE(Eventually([&] {
+    return AskOne(*direct, same, "k", {.cost = 0}).remaining == kBurst - admitted;
+  })) << "left "
+      << AskOne(*direct, same, "k", {.cost = 0}).remaining << ", lost " << proxy.counts().dropped;
 }
 
 TEST(StoreFailure, OptionsThatAreNotAllowedAreNamed) {
