@@ -17,7 +17,7 @@
 
 namespace weir::redis {
 
-inline constexpr Duration kPatience = std::chrono::seconds(30);
+inline constexpr Duration kPatience = std::chrono::seconds(60);
 
 // What became of the calls of a crowd.
 struct Tally {

@@ -223,6 +223,7 @@ void Engine::OnReady(Link& link) {
   if (facts.role == "replica" && options_.topology != Topology::kCluster) {
     SetTrouble(node, Trouble::kReadOnly, "it says that it is a replica");
     if (options_.topology == Topology::kSentinel) {  // who knows a master, soon
+      node.fresh = false;
       link.Close();
       ConnectLater(link);
       RefreshSoon(options_.reconnect_min);

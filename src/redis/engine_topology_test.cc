@@ -278,6 +278,10 @@ TEST_F(SentinelEngineTest, AReplicaIsNotTakenForTheMaster) {
   EXPECT_EQ(line(1).user, nullptr);
   EXPECT_FALSE(engine->ready());
   EXPECT_EQ(Troubles(), std::vector{Trouble::kReadOnly});
+  Probed call;
+  Get(call, "k");
+  Turn();
+  EXPECT_EQ(call.failed->kind, FailureKind::kDisconnected);  // at once
 }
 
 TEST_F(SentinelEngineTest, AnUnknownNameIsNamed) {

@@ -27,7 +27,7 @@ using codec::resp::Reply;
 using codec::resp::ReplyType;
 
 constexpr int kAnswerMs = 10'000;
-constexpr Duration kPatience = std::chrono::seconds(30);
+constexpr Duration kPatience = std::chrono::seconds(60);
 
 [[noreturn]] void Die(const std::string& what) {
   std::fprintf(stderr, "redis for a test: %s\n", what.c_str());
