@@ -147,7 +147,7 @@ class File {
 
   [[nodiscard]] bool IsSound() const noexcept {
     AddressFacts facts;
-    for (const uint8_t first : {1, 8, 77, 203}) {
+    for (const uint8_t first : std::array<uint8_t, 4>{1, 8, 77, 203}) {
       AddressBytes v4 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, first, 2, 3, 4};
       AddressBytes v6 = {0x20, first};
       if (!Find(v4, facts) || !Find(v6, facts)) {
