@@ -277,14 +277,14 @@ void Deciding::Group::OnFailure(const redis::Failure& failure) noexcept {
   LaneCounters::Add(owner_.lane_.counters().troubles[static_cast<size_t>(trouble)]);
   // With an id it may be asked again, whatever became of it the first time. Not for a silence,
   // which has used up the time there was.
-  const bool has_id = !owner_.request_->id.empty() && mode != ChargeMode::kDryRun;
-  if (has_id && failure.kind == redis::FailureKind::kDisconnected && failure.may_have_run &&
-      !std::exchange(again_, true)) {
+  const bool charges = mode != ChargeMode::kDryRun;
+  may_have_run_ = may_have_run_ || (failure.may_have_run && charges);
+  if (charges && !owner_.request_->id.empty() && failure.may_have_run &&
+      failure.kind == redis::FailureKind::kDisconnected && !std::exchange(again_, true)) {
     Submit();
     return;
   }
-  Fail(trouble,
-       failure.may_have_run && mode != ChargeMode::kDryRun ? MayHaveRun::kYes : MayHaveRun::kNo);
+  Fail(trouble, may_have_run_ ? MayHaveRun::kYes : MayHaveRun::kNo);
 }
 
 void Deciding::Group::Fail(StoreTrouble trouble, MayHaveRun may_have_run) noexcept {

@@ -244,30 +244,37 @@ TEST(StoreFailure, AStoreThatEvictsIsRefusedUnlessAllowed) {
 
 // Replies are lost after the store has done its work. With ids everything that was admitted is
 // charged once, whoever decided, and nothing else is.
-TEST(StoreFailure, WithIdsLostRepliesChargeWhatWasAdmitted) {
+void ExpectChargesOfWhatWasAdmitted(OnStoreFailure on_failure) {
   constexpr uint32_t kBurst = 2000;
+  constexpr const char* kQuota = "2000/365d burst 2000";
   RedisProcess redis({});
   testing::FaultProxy proxy({.upstream = redis.address()});
-  RedisOptions options = Hasty("redis://127.0.0.1:" + std::to_string(proxy.port()));
-  options.denial_memory = {};
-  const auto store = Open(options);
+  const auto store = Open(Hasty("redis://127.0.0.1:" + std::to_string(proxy.port())));
   const auto direct = Open(Hasty(UrlOf(redis)));
-  const std::string text = std::to_string(kBurst) + "/day burst " + std::to_string(kBurst);
-  const SharedQuota* const quota = Bound(*store, text.c_str());
-  proxy.Set({.drop_share = 0.05});
+  const SharedQuota* const quota = Bound(*store, kQuota);
+  const SharedQuota* const same = Bound(*direct, kQuota);
   uint32_t admitted = 0;
-  for (int i = 0; i < 1000; ++i) {
-    const std::string id = "request " + std::to_string(i);
-    admitted += AskOne(*store, quota, "k", {.id = id}).allowed() ? 1 : 0;
+  for (int i = 0; i < 200; ++i) {
+    proxy.Set({.drop_share = 0.05});
+    const Decision decision = AskOne(
+        *store, quota, "k", {.on_failure = on_failure, .id = "request " + std::to_string(i)});
+    admitted += decision.allowed() ? 1 : 0;
+    proxy.Set({});
+    ASSERT_TRUE(
+        Eventually([&] { return AskOne(*store, quota, "k", {.cost = 0}).basis == Basis::kStore; }));
   }
-  proxy.Set({});
   EXPECT_GT(proxy.counts().dropped, 0U);
-  EXPECT_EQ(admitted, 1000U);  // nobody was near the limit
-  const SharedQuota* const same = Bound(*direct, text.c_str());
-  EXPECT_TRUE(Eventually([&] {
-    return AskOne(*direct, same, "k", {.cost = 0}).remaining == kBurst - admitted;
-  })) << "left "
-      << AskOne(*direct, same, "k", {.cost = 0}).remaining << ", lost " << proxy.counts().dropped;
+  const auto left = [&] { return AskOne(*direct, same, "k", {.cost = 0}).remaining; };
+  EXPECT_TRUE(Eventually([&] { return left() == kBurst - admitted; }))
+      << left() << " left, " << admitted << " admitted, " << proxy.counts().dropped << " lost";
+}
+
+TEST(StoreFailure, WithIdsLostRepliesChargeWhatWasAdmittedHere) {
+  ExpectChargesOfWhatWasAdmitted(OnStoreFailure::kLocal);
+}
+
+TEST(StoreFailure, WithIdsLostRepliesChargeNothingThatWasRefused) {
+  ExpectChargesOfWhatWasAdmitted(OnStoreFailure::kDeny);
 }
 
 TEST(StoreFailure, OptionsThatAreNotAllowedAreNamed) {

@@ -50,7 +50,7 @@ struct AskOptions {
   Cost cost = 1;
   ChargeMode mode = ChargeMode::kAdmit;
   OnStoreFailure on_failure = OnStoreFailure::kLocal;
-  std::string_view id{};
+  std::string id{};
   SharedReceipt* receipt = nullptr;
   StoreTrouble* trouble = nullptr;
 };
