@@ -48,7 +48,7 @@ TEST_F(ClientTest, AnAclUserWithoutEvalshaIsNamedAndServedOnceAllowed) {
   Make("redis://alice:pw@" + redis.address());
   ASSERT_TRUE(Until([&] { return client->ready(); }));
   Tally tally;
-  Crowd crowd(*client, 1, tally, kEasy);
+  Crowd crowd(context, *client, 1, tally, kEasy);
   EXPECT_TRUE(Until([&] { return tally.failed >= 1; }));
   EXPECT_TRUE(Saw(Trouble::kPermission));
   EXPECT_NE(events.back().text.find("+evalsha"), std::string::npos);
@@ -74,7 +74,7 @@ TEST_F(ClientTest, ARestartIsSurvivedByItself) {
   Make(Url(redis));
   ASSERT_TRUE(Until([&] { return client->ready(); }));
   Tally tally;
-  Crowd crowd(*client, 32, tally, kEasy);
+  Crowd crowd(context, *client, 32, tally, kEasy);
   ASSERT_TRUE(Until([&] { return tally.good > 100; }));
   redis.Kill();
   ASSERT_TRUE(Until([&] { return tally.failed > 100; }));
@@ -93,7 +93,7 @@ TEST_F(ClientTest, ForgottenScriptsCostNobodyAnAnswer) {
   Make(Url(redis));
   ASSERT_TRUE(Until([&] { return client->ready(); }));
   Tally tally;
-  Crowd crowd(*client, 64, tally, kEasy);
+  Crowd crowd(context, *client, 64, tally, kEasy);
   testing::RedisAdmin admin(redis.port());
   for (int i = 0; i < 50; ++i) {
     EXPECT_EQ(admin.Ask({"SCRIPT", "FLUSH", "SYNC"}), "OK");
@@ -115,7 +115,7 @@ TEST_F(ClientTest, AStoppedRedisCostsADeadlineAndThenNothing) {
   Make(Url(redis, "?timeout=100ms"));
   ASSERT_TRUE(Until([&] { return client->ready(); }));
   Tally tally;
-  Crowd crowd(*client, 16, tally);
+  Crowd crowd(context, *client, 16, tally);
   ASSERT_TRUE(Until([&] { return tally.good > 100; }));
   redis.Pause();
   ASSERT_TRUE(
@@ -147,7 +147,7 @@ TEST_F(ClientTest, LateAndLostAnswersAreNeverTakenForOthers) {
              .reorder_share = 0.02,
              .reorder_max_ms = 5});
   Tally tally;
-  Crowd crowd(*client, 32, tally);
+  Crowd crowd(context, *client, 32, tally);
   ASSERT_TRUE(Until([&] {
     const testing::FaultCounts counts = proxy.counts();
     return tally.good > 5000 && counts.dropped > 5 && counts.delayed > 20 && counts.reordered > 5;

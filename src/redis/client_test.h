@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <gtest/gtest.h>
 
 #include "weir/time.h"
@@ -105,7 +106,8 @@ class ClientTest : public ::testing::Test {
 // answer to somebody else's question is found out.
 class Crowd {
  public:
-  Crowd(Client& client, size_t size, Tally& tally, Duration timeout = Duration(0));
+  Crowd(boost::asio::io_context& context, Client& client, size_t size, Tally& tally,
+        Duration timeout = Duration(0));
   ~Crowd();
   void Stop() noexcept { stopped_ = true; }
   [[nodiscard]] size_t busy() const noexcept { return busy_; }
@@ -122,6 +124,7 @@ class Crowd {
  private:
   class Member;
   static const Script& Echo();
+  void RestThenGo();
 
   Client& client_;
   Tally& tally_;
@@ -130,6 +133,10 @@ class Crowd {
   size_t busy_ = 0;
   std::vector<Books> books_;
   std::vector<std::unique_ptr<Member>> members_;
+  // Who has failed rests a moment: Redis needs the processor to come back.
+  boost::asio::steady_timer timer_;
+  std::vector<Member*> resting_;
+  std::shared_ptr<int> here_ = std::make_shared<int>();  // for what the loop still has to run
 };
 
 }  // namespace weir::redis

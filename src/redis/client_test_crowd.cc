@@ -23,7 +23,10 @@ class Crowd::Member final : public Call {
     ++tally.good;
     ++crowd_.books_[index_].answered;
     tally.mismatched += reply.size == 2 && reply.element(1).text == nonce_ ? 0 : 1;
-    Next();
+    Ended();
+    if (!crowd_.stopped_) {
+      Go();
+    }
   }
   void OnFailure(const Failure& failure) noexcept override {
     Tally& tally = crowd_.tally_;
@@ -32,14 +35,17 @@ class Crowd::Member final : public Call {
     tally.may_have_run += failure.may_have_run ? 1 : 0;
     crowd_.books_[index_].unknown += failure.may_have_run ? 1 : 0;
     tally.last_text = failure.text;
-    Next();
+    Ended();
+    if (!crowd_.stopped_) {
+      crowd_.resting_.push_back(this);
+      if (crowd_.resting_.size() == 1) {
+        crowd_.RestThenGo();
+      }
+    }
   }
-  void Next() {
+  void Ended() {
     crowd_.tally_.slowest = std::max(crowd_.tally_.slowest, SystemClock().Now() - began_);
     --crowd_.busy_;
-    if (!crowd_.stopped_) {
-      Go();
-    }
   }
 
   Crowd& crowd_;
@@ -55,8 +61,9 @@ const Script& Crowd::Echo() {
   return script;
 }
 
-Crowd::Crowd(Client& client, size_t size, Tally& tally, Duration timeout)
-    : client_(client), tally_(tally), timeout_(timeout), books_(size) {
+Crowd::Crowd(boost::asio::io_context& context, Client& client, size_t size, Tally& tally,
+             Duration timeout)
+    : client_(client), tally_(tally), timeout_(timeout), books_(size), timer_(context) {
   for (size_t i = 0; i < size; ++i) {
     members_.push_back(std::make_unique<Member>(*this, i));
     members_.back()->Go();
@@ -64,5 +71,17 @@ Crowd::Crowd(Client& client, size_t size, Tally& tally, Duration timeout)
 }
 
 Crowd::~Crowd() = default;
+
+void Crowd::RestThenGo() {
+  timer_.expires_after(std::chrono::milliseconds(1));
+  timer_.async_wait([this, here = std::weak_ptr(here_)](const boost::system::error_code& error) {
+    if (error || here.expired() || stopped_) {
+      return;
+    }
+    for (Member* const member : std::exchange(resting_, {})) {
+      member->Go();
+    }
+  });
+}
 
 }  // namespace weir::redis

@@ -48,7 +48,7 @@ TEST_F(ClientTlsTest, SpeaksTlsToAServerThatItCanVerify) {
   EXPECT_EQ(Ask({"SET", "k", std::string(50'000, 'x')}), "OK");
   EXPECT_EQ(Ask({"STRLEN", "k"}), "50000");
   Tally tally;
-  Crowd crowd(*client, 64, tally, std::chrono::seconds(5));
+  Crowd crowd(context, *client, 64, tally, std::chrono::seconds(5));
   EXPECT_TRUE(Until([&] { return tally.good > 2000; }));
   crowd.Stop();
   EXPECT_TRUE(Until([&] { return crowd.busy() == 0; }));

@@ -18,7 +18,7 @@ TEST_F(ClientTest, AClusterIsFoundFromOneNodeAndReshardedUnderLoad) {
   EXPECT_EQ(client->status().nodes.size(), 3U);
   constexpr size_t kCrowd = 64;
   Tally tally;
-  Crowd crowd(*client, kCrowd, tally, kEasy);
+  Crowd crowd(context, *client, kCrowd, tally, kEasy);
   ASSERT_TRUE(Until([&] { return tally.good > 1000; }));
   // Slots of the crowd's own keys go round, under way for some calls each.
   for (size_t i = 0; i < 30; ++i) {
@@ -53,7 +53,7 @@ TEST_F(ClientTest, AMasterOfAClusterDiesAndItsReplicaTakesOver) {
   Make("redis+cluster://" + cluster.node(0).address() + "," + cluster.node(1).address());
   ASSERT_TRUE(Until([&] { return client->ready(); }));
   Tally tally;
-  Crowd crowd(*client, 32, tally, milliseconds(500));
+  Crowd crowd(context, *client, 32, tally, milliseconds(500));
   ASSERT_TRUE(Until([&] { return tally.good > 1000; }));
   cluster.node(2).Kill();
   ASSERT_TRUE(Until([&] { return tally.failed > 0; }));
