@@ -16,6 +16,7 @@
 #include "import/nginx_config.h"
 #include "import/nginx_key.h"
 #include "import/nginx_places.h"
+#include "import/stable_order.h"
 
 namespace weir::import {
 
@@ -208,7 +209,7 @@ class Reader {
                   const Level& level, const std::string& label) {
     std::vector<Location> locations;
     ReadLocations(directives, host, level, label, locations);
-    std::stable_sort(locations.begin(), locations.end(), [](const Location& a, const Location& b) {
+    StableOrder(locations, [](const Location& a, const Location& b) {
       return std::pair(a.rank, a.order) < std::pair(b.rank, b.order);
     });
     for (Location& location : locations) {

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "import/stable_order.h"
+
 namespace weir::import {
 
 namespace {
@@ -157,7 +159,7 @@ std::string AddRules(const Rule& rule, const Predicate& when, Imported& into) {
     return "its condition never holds";
   }
   // An exception keeps away what comes behind it in the group, so it can only be the last's.
-  std::stable_sort(cases.begin(), cases.end(), [](const Case& a, const Case& b) {
+  StableOrder(cases, [](const Case& a, const Case& b) {
     return a.exceptions.size() < b.exceptions.size();
   });
   if (cases.size() > 1 && !cases[cases.size() - 2].exceptions.empty()) {

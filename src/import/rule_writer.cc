@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "import/stable_order.h"
+
 namespace weir::import {
 
 namespace {
@@ -161,8 +163,7 @@ std::string WriteRules(const Imported& imported, std::string_view format) {
   for (const Finding& finding : imported.findings) {
     findings.push_back(&finding);
   }
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding* a, const Finding* b) { return a->before < b->before; });
+  StableOrder(findings, [](const Finding* a, const Finding* b) { return a->before < b->before; });
   auto next = findings.begin();
   const auto comments = [&](size_t upto, std::string_view indent) {
     for (; next != findings.end() && (*next)->before <= upto; ++next) {

@@ -32,11 +32,7 @@ class Socket final : public std::enable_shared_from_this<Socket> {
  public:
   Socket(asio::io_context& context, ChannelUser& user, std::shared_ptr<const TlsClientContext> tls,
          const std::string& host)
-      : context_(context),
-        stream_(context),
-        resolver_(context),
-        user_(&user),
-        tls_(std::move(tls)) {
+      : stream_(context), resolver_(context), user_(&user), tls_(std::move(tls)) {
     if (tls_ != nullptr) {
       shield_.emplace(*tls_, host);
     }
@@ -237,7 +233,6 @@ class Socket final : public std::enable_shared_from_this<Socket> {
     }
   }
 
-  asio::io_context& context_;
   Stream stream_;
   Resolver resolver_;
   ChannelUser* user_;

@@ -110,8 +110,9 @@ Result<void> RuleLimiter::Apply(std::shared_ptr<const RuleSet> rules) {
   }
   Result<void> changed;
   std::shared_ptr<BoundSet> other = std::move(binding->set);
+  rules::Registry* const registry = &state_->registry;  // a lambda is not told of the mutex
   state_->gate.Exclusively([&] {
-    changed = MakeChanges(*other, binding->changes, state_->registry, state_->clock.WallNow());
+    changed = MakeChanges(*other, binding->changes, *registry, state_->clock.WallNow());
     if (changed) {
       std::swap(state_->current, other);
     }
