@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
@@ -24,17 +25,20 @@ class Pulse {
  private:
   void Wait(Duration pause) {
     timer_.expires_after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(pause));
-    timer_.async_wait([this](const boost::system::error_code& error) {
-      if (!error) {  // else *this may be gone
-        Wait(beat_());
-      }
-    });
+    // A beat that was due when *this went is still called, and without an error.
+    timer_.async_wait(
+        [this, alive = std::weak_ptr<bool>(alive_)](const boost::system::error_code& error) {
+          if (!error && !alive.expired()) {
+            Wait(beat_());
+          }
+        });
   }
 
   boost::asio::basic_waitable_timer<
       std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>, net::Executor>
       timer_;
   std::function<Duration()> beat_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace weir::shared
