@@ -1,7 +1,7 @@
 #include "envoy/descriptor_config.h"
 
+#include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <utility>
 
 #include "envoy/go_yaml.h"
@@ -456,8 +456,7 @@ void AppendCounterKey(std::string& out, std::string_view prefix, std::string_vie
   out.resize(begin + room);
   char* to = out.data() + begin;
   const auto put = [&to](std::string_view text) {
-    std::memcpy(to, text.data(), text.size());
-    to += text.size();
+    to = std::copy(text.begin(), text.end(), to);  // memcpy may not be given an empty view
   };
   const auto append = [&](std::string_view text) {
     if (strict) {

@@ -2,9 +2,9 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
-#include <cstring>
 #include <variant>
 
 namespace weir::envoy {
@@ -282,8 +282,7 @@ char* PutSize(char* to, uint32_t field, size_t size) {
 }
 char* PutText(char* to, uint32_t field, std::string_view text) {
   to = PutSize(to, field, text.size());
-  std::memcpy(to, text.data(), text.size());
-  return to + text.size();
+  return std::copy(text.begin(), text.end(), to);
 }
 
 // Of all but its name: six numbers, and what is in front of them.

@@ -191,7 +191,7 @@ ReplyParser::Step ReplyParser::OpenAggregate(Reply reply, int64_t size) {
     return Step::kDone;
   }
   const int64_t elements =
-      reply.type == ReplyType::kMap ? 2 * std::min(size, int64_t{1} << 32) : size;
+      reply.type == ReplyType::kMap ? 2 * std::clamp(size, int64_t{-1}, int64_t{1} << 32) : size;
   if (elements < 0 || elements + promised_ > limits_.replies_max) {
     return Fail("more elements than the limit, or a negative count");
   }
