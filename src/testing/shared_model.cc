@@ -62,7 +62,7 @@ class BucketModel final : public SharedModel {
     const uint64_t moved_us = moved_us_;
     auto state = Load(now_us);
     const auto now = Algo::At(law_, {.ns = Ns(now_us)});
-    // Ticks wrap, so a mark of long ago is taken for now, when it is owed nothing either.
+    // Ticks wrap, so a mark of long ago is read as the present, when nothing is owed either.
     const bool past = mark.words[0] < static_cast<uint64_t>(now_us);
     const uint64_t reach = past ? now.tick : mark.words[0] * law_.subdivision + mark.words[1];
     const uint64_t moved = found_us_ > mark.words[2] ? found_us_ - mark.words[2] : 0;

@@ -2,7 +2,6 @@
 import json
 import signal
 import threading
-import time
 import unittest
 import urllib.error
 import urllib.request
@@ -27,6 +26,14 @@ def post(port, path, body):
             return answer.status, answer.headers, json.load(answer)
     except urllib.error.HTTPError as error:
         return error.code, error.headers, json.load(error)
+
+
+def unread_bytes(port):
+    """What lies at the sockets of a port that its program has not read."""
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        rows = [line.split() for line in table][1:]
+    return sum(int(row[4].split(":")[1], 16) for row in rows
+               if int(row[1].split(":")[1], 16) == port and row[3] == "01")
 
 
 def check(node, **asked):
@@ -193,7 +200,7 @@ class FleetTest(unittest.TestCase):
         answers = []
         asking = threading.Thread(target=lambda: answers.append(check(node, ip="192.0.2.1")))
         asking.start()
-        time.sleep(0.3)  # it is on its way to a Redis that does not answer
+        harness.wait_for("the question at Redis", lambda: unread_bytes(redis.port))
         node.signal(signal.SIGTERM)
         asking.join()
         self.assertEqual(answers[0][0], 200)
