@@ -124,6 +124,10 @@ class Limiter {
   }
   Decision Check(std::string_view key, const CheckOptions& options) noexcept;
 
+  // Starts fetching what a check of the key will read, for callers that have other things to do
+  // before it, such as asking for other keys. Changes nothing.
+  void Prefetch(std::string_view key) const noexcept;
+
   [[nodiscard]] PreparedKey Prepare(std::string_view key) const noexcept;
   // As with the key itself, except that TopKeys does not learn of it.
   Decision Check(const PreparedKey& key, Timestamp now, Cost cost = 1) noexcept {

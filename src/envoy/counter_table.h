@@ -41,6 +41,11 @@ class CounterTable {
   // Whole seconds since 1970, of the same clock that windows begin by.
   [[nodiscard]] int64_t UnixSeconds(Timestamp now) const noexcept;
 
+  // Soon the key will be counted.
+  void Prefetch(Unit unit, std::string_view key) const noexcept {
+    by_unit_[static_cast<size_t>(unit)]->Prefetch(key);
+  }
+
   // Counts hits, or looks if there are none. `limit` matters only when the table is full. With a
   // receipt they can be given back. REQUIRES: a unit with a length.
   Count Add(Unit unit, std::string_view key, uint64_t hits, uint32_t limit, Timestamp now,

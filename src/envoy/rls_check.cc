@@ -86,6 +86,8 @@ class Check {
     scratch_.works.clear();
     scratch_.keys.clear();
     scratch_.replaced.clear();
+    // So that memory is read for all of them at the same time, and not for one after the other.
+    is_fetched_ahead_ = request.descriptors.size() > 1 && options_.shared == nullptr;
     for (const Descriptor& descriptor : request.descriptors) {
       Work& work = scratch_.works.emplace_back();
       work.hits = descriptor.hits_addend.value_or(std::max<uint64_t>(request.hits_addend, 1));
@@ -245,6 +247,14 @@ class Check {
     AppendCounterKey(scratch_.keys, options_.cache_key_prefix, domain.name, entries, patterns,
                      domain.strict_matching);
     work.key_size = scratch_.keys.size() - work.key_begin;
+    if (!is_fetched_ahead_) {
+      return;
+    }
+    if (work.kind == Work::Kind::kWindow) {
+      counters_.Prefetch(work.unit, KeyOf(work));
+    } else {
+      work.limiter->Prefetch(KeyOf(work));
+    }
   }
 
   void Charge(Work& work) {
@@ -396,6 +406,7 @@ class Check {
   Scratch& scratch_;
   const Timestamp now_;
   const int64_t unix_s_;
+  bool is_fetched_ahead_ = false;
 };
 
 void Refuse(Response& response, std::string_view error) {

@@ -111,6 +111,15 @@ void Limiter::CheckSlowly(std::string_view key, Timestamp now, uint64_t cost,
   }
 }
 
+void Limiter::Prefetch(std::string_view key) const noexcept {
+  const store::SharedState& shared = state_->shared;
+  const store::Binding& binding = state_->current();
+  if (binding.homes.count != 0) {  // those in records are found by a walk
+    const uint64_t hash = base::HashKey(key, shared.secret);
+    __builtin_prefetch(&binding.homes.Of(base::MixHash(hash, binding.salt)), 1, 3);
+  }
+}
+
 PreparedKey Limiter::Prepare(std::string_view key) const noexcept {
   const store::SharedState& shared = state_->shared;
   const Problem problem = store::CheckKey(shared, key);

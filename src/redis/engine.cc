@@ -236,13 +236,16 @@ void Engine::OnCallError(Node& node, Flight& flight, std::string_view text) {
 
 // MOVED: the slot has another owner, from now on. ASK: this one call goes elsewhere.
 void Engine::Follow(Node& node, Flight& flight, ServerError error, std::string_view text) {
+  const bool cluster = options_.topology == Topology::kCluster;
   const auto redirect = ReadRedirect(text, node.address);
-  Node* const target =
-      redirect && options_.topology == Topology::kCluster && flight.redirects < kRedirectsMax
-          ? FindOrAdd(redirect->to, false)
-          : nullptr;
+  if (redirect && cluster && flight.redirects >= kRedirectsMax) {
+    RefreshSoon(Duration(0));
+    Pause(node, flight, text);  // two that name each other will have agreed in a moment
+    return;
+  }
+  Node* const target = redirect && cluster ? FindOrAdd(redirect->to, false) : nullptr;
   if (target == nullptr) {
-    if (options_.topology != Topology::kCluster) {
+    if (!cluster) {
       SetTrouble(node, Trouble::kIsCluster, text);
     }
     Fail(flight,

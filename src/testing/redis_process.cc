@@ -14,6 +14,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <set>
+#include <sstream>
 
 #include "weir/time.h"
 
@@ -282,6 +284,37 @@ void RedisCluster::EndMove(uint16_t slot, size_t from, size_t to) {
   const std::string owner = id(to);
   nodes_[to]->Ask({"CLUSTER", "SETSLOT", number, "NODE", owner});
   source.Ask({"CLUSTER", "SETSLOT", number, "NODE", owner});
+  // A move that begins before all have heard of this one may take an epoch that another node has
+  // too, and then the two name each other as the owner.
+  if (!Eventually([this] { return Agrees(); })) {
+    Die("the nodes do not agree on who has which slot");
+  }
+}
+
+bool RedisCluster::Agrees() {
+  std::set<std::string> views;
+  for (const auto& node : nodes_) {
+    // id address flags master ping pong epoch link slot...
+    std::istringstream lines(node->Ask({"CLUSTER", "NODES"}));
+    std::set<std::string> view;
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      std::string seen;
+      std::string word;
+      for (size_t i = 0; words >> word; ++i) {
+        if (i == 0 || i == 6 || (i > 7 && word.front() != '[')) {
+          seen += word + ' ';
+        }
+      }
+      view.insert(seen);
+    }
+    std::string all;
+    for (const std::string& seen : view) {
+      all += seen + '\n';
+    }
+    views.insert(all);
+  }
+  return views.size() == 1;
 }
 
 }  // namespace weir::testing

@@ -102,6 +102,8 @@ class RedisCluster {
 
  private:
   bool IsReady();
+  // All nodes tell the same of who has which slot since when.
+  bool Agrees();
 
   std::vector<std::unique_ptr<RedisProcess>> nodes_;
 };
