@@ -35,9 +35,11 @@ Connection::Connection(Loop& loop, Socket socket, std::unique_ptr<Session> sessi
                        const ConnectionLimits& limits, std::unique_ptr<AddressCap::Place> place)
     : loop_(loop),
       socket_(std::move(socket)),
+      read_(*this, loop.context()),
       session_(std::move(session)),
       limits_(limits),
       place_(std::move(place)) {
+  ReadOperation::Prepare(socket_);
   session_->SetHost(this);
   loop_.Add(*this);
 }
@@ -138,9 +140,7 @@ void Connection::OnDeadline() {
 void Connection::Read() {
   reading_ = true;
   char* const room = input_.Reserve(kReadBytes + Session::kPadding);
-  socket_.async_read_some(
-      asio::buffer(room, kReadBytes),
-      [this](const boost::system::error_code& error, size_t bytes) { OnRead(error, bytes); });
+  read_.Start(socket_, {room, kReadBytes});
 }
 
 void Connection::OnRead(const boost::system::error_code& error, size_t bytes) {

@@ -6,18 +6,14 @@
 #include <cstdint>
 #include <memory>
 
-#include <boost/asio/basic_stream_socket.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
-
 #include "base/byte_buffer.h"
 #include "net/address_cap.h"
 #include "net/deadlines.h"
 #include "net/loop.h"
+#include "net/read_operation.h"
 #include "net/session.h"
 
 namespace weir::net {
-
-using Socket = boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol, Executor>;
 
 // In whole seconds, as deadlines are; 0: no limit.
 struct ConnectionLimits {
@@ -27,7 +23,7 @@ struct ConnectionLimits {
   size_t input_bytes_max = size_t{2} << 20;
 };
 
-class Connection final : public Deadlines::Entry, private SessionHost {
+class Connection final : public Deadlines::Entry, private SessionHost, private Reader {
  public:
   // Takes over: from here on the loop owns it.
   static void Open(Loop& loop, Socket socket, std::unique_ptr<Session> session,
@@ -56,7 +52,7 @@ class Connection final : public Deadlines::Entry, private SessionHost {
   ~Connection();
 
   void Read();
-  void OnRead(const boost::system::error_code& error, size_t bytes);
+  void OnRead(const boost::system::error_code& error, size_t bytes) override;
   // In a fiber, if the session may have to wait for something.
   void Answer();
   void AnswerAll();
@@ -75,6 +71,7 @@ class Connection final : public Deadlines::Entry, private SessionHost {
 
   Loop& loop_;
   Socket socket_;
+  ReadOperation read_;
   const std::unique_ptr<Session> session_;
   const ConnectionLimits limits_;
   const std::unique_ptr<AddressCap::Place> place_;  // nullptr: its address is not counted

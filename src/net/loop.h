@@ -83,7 +83,8 @@ class Loop {
   void Tick();
   void Finish();
 
-  boost::asio::io_context context_{1};
+  // Its sockets are touched on its own thread only, so they need no locks.
+  boost::asio::io_context context_{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO};
   boost::asio::executor_work_guard<Executor> work_;
   boost::asio::basic_waitable_timer<std::chrono::steady_clock,
                                     boost::asio::wait_traits<std::chrono::steady_clock>, Executor>
