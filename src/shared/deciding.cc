@@ -67,6 +67,7 @@ void Deciding::Prepare() {
   parts_.clear();
   if (!request_->id.empty()) {
     id_ = lane_.common.secret.OfName(request_->id);
+    claim_ = lane_.NewClaim();
   }
   for (SharedAsk& ask : request_->asks) {
     Part& part = parts_.emplace_back();
@@ -226,6 +227,7 @@ void Deciding::Group::Submit() {
       mode == ChargeMode::kAdmit || mode == ChargeMode::kCountAlways || mode == ChargeMode::kUpTo;
   call_.Encode(asks_, {.id = owner_.request_->id.empty() || !charges ? nullptr : &owner_.id_,
                        .id_memory_ms = common.id_memory_ms,
+                       .claim = owner_.claim_,
                        // Told by the store that we are far off, we go by its own time.
                        .around_us = again_ ? 0 : common.WallUs()});
   asked_ns_ = common.NowNs();
@@ -346,6 +348,9 @@ void Deciding::Finish() {
   }
   if (!request_->id.empty()) {
     MakeSure(!denied);
+    if (denied) {
+      UndoGroups();
+    }
   }
   LaneCounters& counters = lane_.counters();
   for (Part& part : parts_) {

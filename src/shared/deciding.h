@@ -107,6 +107,7 @@ class Deciding {
   void TakeHold(Part& part, ChargeMode mode) noexcept;
   void TakeBack(Part& part) noexcept;
   void MakeSure(bool admitted);
+  void UndoGroups();
   void WriteReceipt(Part& part) const noexcept;
   [[nodiscard]] bool AnyDenied() const noexcept;
   [[nodiscard]] bool all_or_nothing() const noexcept {
@@ -123,6 +124,7 @@ class Deciding {
   size_t open_ = 0;  // groups under way
   Phase phase_ = Phase::kCharging;
   script::Digest id_{};
+  script::Claim claim_;  // on what is charged under the id
   int64_t now_ns_ = 0;
 };
 

@@ -32,6 +32,10 @@ void ReadIntegers(const codec::resp::Reply& reply, std::vector<int64_t>& integer
 void Errand::Refund(const script::Paid& paid) {
   kind_ = Kind::kRefund;
   give_back_.Encode({&paid, 1});
+  SubmitGiveBack();
+}
+
+void Errand::SubmitGiveBack() {
   lane_.client().Submit(*this, {.script = &ScriptOf(give_back_.script()),
                                 .keys = give_back_.keys(),
                                 .arguments = give_back_.arguments()});
@@ -57,19 +61,34 @@ void Errand::Count() {
 }
 
 void Errand::MakeSure(std::span<const script::Ask> asks, const script::Digest& id,
-                      Admitted admitted) {
+                      const script::Claim& claim, Admitted admitted) {
   kind_ = Kind::kSure;
   asks_.assign(asks.begin(), asks.end());
   id_ = id;
+  claim_ = admitted == Admitted::kYes ? script::Claim() : claim;
   admitted_ = admitted;
   again_ = false;
   asked_ns_ = lane_.common.NowNs();
   TryAgain();
 }
 
+void Errand::Undo(std::span<const script::Paid> paid, const script::GiveBackCall::Record& record,
+                  const script::Claim& claim) {
+  kind_ = Kind::kUndo;
+  asked_ns_ = lane_.common.NowNs();
+  give_back_.EncodeUndo(paid, record, claim);
+  SubmitGiveBack();
+}
+
 void Errand::TryAgain() {
+  if (kind_ == Kind::kUndo) {
+    SubmitGiveBack();
+    return;
+  }
   charge_.Encode(asks_, {.id = &id_,
                          .id_memory_ms = lane_.common.id_memory_ms,
+                         .claim = claim_,
+                         .tells_nobody = true,
                          .around_us = again_ ? 0 : lane_.common.WallUs()});
   lane_.client().Submit(*this, {.script = &ScriptOf(charge_.script()),
                                 .keys = charge_.keys(),
@@ -84,17 +103,22 @@ void Errand::OnSure() {
     TryAgain();
     return;
   }
+  std::vector<script::Paid> paid;
   for (size_t i = 0; i < asks_.size() && reading == script::Reading::kDone; ++i) {
     if (admitted_ == Admitted::kNo && !asks_[i].apart && marks[i].charged != 0) {
-      lane_.Refund({.plan = asks_[i].plan, .key = asks_[i].key, .mark = marks[i]});
+      paid.push_back({.plan = asks_[i].plan, .key = asks_[i].key, .mark = marks[i]});
     }
   }
-  lane_.Recycle(*this);
+  if (paid.empty()) {
+    lane_.Recycle(*this);
+    return;
+  }
+  Undo(paid, {.key = asks_.front().key, .id = id_}, claim_);
 }
 
 void Errand::OnReply(const codec::resp::Reply& reply) noexcept {
   LaneCounters& counters = lane_.counters();
-  if (kind_ == Kind::kRefund) {
+  if (kind_ == Kind::kRefund || kind_ == Kind::kUndo) {
     LaneCounters::Add(counters.refunds);
     lane_.Recycle(*this);
     return;
@@ -124,18 +148,23 @@ void Errand::OnReply(const codec::resp::Reply& reply) noexcept {
   lane_.Recycle(*this);
 }
 
+bool Errand::MayTryAgain(const redis::Failure& failure) const {
+  const int64_t age_ns = lane_.common.NowNs() - asked_ns_;
+  return (kind_ == Kind::kSure || kind_ == Kind::kUndo) &&
+         failure.kind != redis::FailureKind::kStopped &&
+         age_ns < static_cast<int64_t>(lane_.common.id_memory_ms) * 1'000'000;
+}
+
 void Errand::OnFailure(const redis::Failure& failure) noexcept {
   LaneCounters& counters = lane_.counters();
   LaneCounters::Add(counters.troubles[static_cast<size_t>(TroubleOf(failure))]);
+  if (MayTryAgain(failure)) {
+    lane_.Later(*this);
+    return;
+  }
   if (kind_ == Kind::kSure) {
-    // For as long as the store knows the id; then nobody can tell any more.
-    const int64_t age_ns = lane_.common.NowNs() - asked_ns_;
-    if (failure.kind != redis::FailureKind::kStopped &&
-        age_ns < static_cast<int64_t>(lane_.common.id_memory_ms) * 1'000'000) {
-      lane_.Later(*this);
-      return;
-    }
-  } else if (kind_ == Kind::kRefund) {
+    // Nobody can tell any more what became of it.
+  } else if (kind_ == Kind::kRefund || kind_ == Kind::kUndo) {
     LaneCounters::Add(counters.refunds_lost);
   } else if (failure.may_have_run) {
     LaneCounters::Add(counters.repaid_lost, units_);  // told twice would be worse

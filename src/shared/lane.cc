@@ -1,5 +1,6 @@
 #include "shared/lane.h"
 
+#include <random>
 #include <utility>
 
 #include "shared/deciding.h"
@@ -34,6 +35,11 @@ StoreTrouble TroubleOf(redis::ServerError error) noexcept {
     default:
       return StoreTrouble::kOther;
   }
+}
+
+uint64_t RandomNumber() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
 }
 
 }  // namespace
@@ -71,7 +77,7 @@ const redis::Script& ScriptOf(script::Id id) noexcept {
 }
 
 Lane::Lane(const Common& own, std::unique_ptr<redis::Client> client)
-    : common(own), client_(std::move(client)) {}
+    : common(own), claims_(RandomNumber()), client_(std::move(client)) {}
 
 Lane::~Lane() {
   client_.reset();  // calls under way fail now, while all that they touch is still there
@@ -108,9 +114,27 @@ void Lane::Repay(const FleetQuota& quota, const script::Digest& key, uint32_t un
   }
 }
 
-void Lane::MakeSure(std::span<const script::Ask> asks, const script::Digest& id, bool admitted) {
+void Lane::Undo(std::span<const script::Paid> paid, const script::GiveBackCall::Record& record,
+                const script::Claim& claim) {
   if (Errand* const errand = TakeErrand()) {
-    errand->MakeSure(asks, id, admitted ? Errand::Admitted::kYes : Errand::Admitted::kNo);
+    errand->Undo(paid, record, claim);
+  } else {
+    LaneCounters::Add(counters_.refunds_lost);
+  }
+}
+
+// splitmix64 of a number that no other lane begins with.
+script::Claim Lane::NewClaim() noexcept {
+  uint64_t value = claims_ += 0x9e3779b97f4a7c15U;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebU;
+  return script::Claim(value ^ (value >> 31));
+}
+
+void Lane::MakeSure(std::span<const script::Ask> asks, const script::Digest& id,
+                    const script::Claim& claim, bool admitted) {
+  if (Errand* const errand = TakeErrand()) {
+    errand->MakeSure(asks, id, claim, admitted ? Errand::Admitted::kYes : Errand::Admitted::kNo);
   }
 }
 

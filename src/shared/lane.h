@@ -84,8 +84,14 @@ class Lane {
   void Refund(const script::Paid& paid);
   // What was admitted here while the store was away, counted there whatever its quota says:
   void Repay(const FleetQuota& quota, const script::Digest& key, uint32_t units);
+  // The same for those that were made under an id, by this claim.
+  void Undo(std::span<const script::Paid> paid, const script::GiveBackCall::Record& record,
+            const script::Claim& claim);
   // A charge with an id of which nobody knows whether it was made (Errand::MakeSure).
-  void MakeSure(std::span<const script::Ask> asks, const script::Digest& id, bool admitted);
+  void MakeSure(std::span<const script::Ask> asks, const script::Digest& id,
+                const script::Claim& claim, bool admitted);
+  // Unlike any other of the fleet.
+  [[nodiscard]] script::Claim NewClaim() noexcept;
   // To be tried again, when RetryLater is called.
   void Later(Errand& errand);
   void RetryLater();
@@ -104,6 +110,7 @@ class Lane {
   Errand* TakeErrand();
 
   LaneCounters counters_;
+  uint64_t claims_;                               // the last one's number, before it is mixed
   std::vector<std::unique_ptr<Errand>> errands_;  // all of them
   std::vector<Errand*> idle_errands_;
   std::vector<Errand*> later_;

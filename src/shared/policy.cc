@@ -69,7 +69,24 @@ void Deciding::MakeSure(bool admitted) {
   for (size_t i = 0; i < groups_used_; ++i) {
     const Group& group = *groups_[i];
     if (group.may_have_run_ && group.parts.front()->fate == Fate::kFailed) {
-      lane_.MakeSure(group.asks_, id_, admitted);
+      lane_.MakeSure(group.asks_, id_, claim_, admitted);
+    }
+  }
+}
+
+// Charged under the id, and for nothing since another quota denied: as if it had not been, so that
+// who asks again is charged again. What an earlier request was told of stays.
+void Deciding::UndoGroups() {
+  std::vector<script::Paid> paid;
+  for (size_t i = 0; i < groups_used_; ++i) {
+    paid.clear();
+    for (const Part* const part : groups_[i]->parts) {
+      if (part->fate == Fate::kStore && part->has_say() && part->ask->decision.charged != 0) {
+        paid.push_back({.plan = &part->quota->plan, .key = part->digest, .mark = part->mark});
+      }
+    }
+    if (!paid.empty()) {
+      lane_.Undo(paid, {.key = groups_[i]->parts.front()->digest, .id = id_}, claim_);
     }
   }
 }
@@ -81,7 +98,9 @@ void Deciding::TakeBack(Part& part) noexcept {
   }
   if (part.fate == Fate::kStore) {
     lane_.common.book.ForgetDenial(part.book_key());
-    lane_.Refund({.plan = &part.quota->plan, .key = part.digest, .mark = part.mark});
+    if (request_->id.empty()) {
+      lane_.Refund({.plan = &part.quota->plan, .key = part.digest, .mark = part.mark});
+    }
   } else if (part.quota->holds()) {
     part.quota->local_holds->Release({part.hold});
   } else {

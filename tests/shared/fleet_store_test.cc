@@ -202,6 +202,29 @@ TEST(FleetStoreOnACluster, SeveralSlotsAreChargedAllOrNone) {
   EXPECT_EQ(asking->Stats().refunds_lost, 0U);
 }
 
+TEST(FleetStoreOnACluster, AnIdThatWasDeniedIsChargedInFullWhenItIsAdmitted) {
+  RedisCluster cluster(3);
+  const auto store =
+      Open(Patient("redis+cluster://127.0.0.1:" + std::to_string(cluster.ports().front())));
+  const SharedQuota* const wide = Bound(*store, kSlow, 1);
+  const SharedQuota* const narrow = Bound(*store, "1/day burst 1", 2);
+  const auto ask_both = [&] {
+    SharedAsk asks[] = {{.quota = wide, .key = "a"}, {.quota = narrow, .key = "b"}};
+    SharedRequest request{.asks = asks, .id = "request"};
+    store->Decide(request);
+    return asks[0].decision.allowed() && asks[1].decision.allowed();
+  };
+  const auto left = [&] { return AskOne(*store, wide, "a", {.cost = 0}).remaining; };
+  EXPECT_TRUE(AskOne(*store, narrow, "b").allowed());
+  EXPECT_FALSE(ask_both());
+  EXPECT_TRUE(Eventually([&] { return left() == 100U; }));
+  EXPECT_EQ(store->Reset(*narrow, "b"), ResetOutcome::kDone);
+  EXPECT_TRUE(ask_both());
+  EXPECT_EQ(left(), 99U);
+  EXPECT_TRUE(ask_both());
+  EXPECT_EQ(left(), 99U);
+}
+
 TEST_F(FleetStoreTest, HoldsEndByReleaseAndFencesGrow) {
   const SharedQuota* const lock = Bound(*store_, "concurrency 1 lease 60s");
   const auto other = Another();

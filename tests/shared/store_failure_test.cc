@@ -279,6 +279,41 @@ TEST(StoreFailure, WithIdsLostRepliesChargeNothingThatWasRefused) {
   ExpectChargesOfWhatWasAdmitted(OnStoreFailure::kDeny);
 }
 
+// The reply is lost, the client is refused and asks again elsewhere: whether that comes before or
+// after the first charge is undone, what was admitted is charged once.
+TEST(StoreFailure, AnIdThatIsAskedAgainIsChargedAlthoughItsFirstChargeIsUndone) {
+  constexpr uint32_t kIds = 20;
+  RedisProcess redis({});
+  testing::FaultProxy proxy({.upstream = redis.address()});
+  const auto store = Open(Hasty("redis://127.0.0.1:" + std::to_string(proxy.port())));
+  const auto direct = Open(Hasty(UrlOf(redis)));
+  const SharedQuota* const quota = Bound(*store, kSlow);
+  const SharedQuota* const same = Bound(*direct, kSlow);
+  const auto ask_in_vain = [&](const char* key, const std::string& id) {
+    ASSERT_TRUE(Eventually(
+        [&] { return AskOne(*store, quota, "probe", {.cost = 0}).basis == Basis::kStore; }));
+    proxy.Set({.drop_share = 1});
+    const AskOptions options{.on_failure = OnStoreFailure::kDeny, .id = id};
+    EXPECT_EQ(AskOne(*store, quota, key, options).basis, Basis::kClosed);
+  };
+  const auto left = [&](const char* key) {
+    return AskOne(*direct, same, key, {.cost = 0}).remaining;
+  };
+  for (uint32_t i = 0; i < kIds; ++i) {
+    const std::string id = "request " + std::to_string(i);
+    ask_in_vain("k", id);
+    EXPECT_TRUE(AskOne(*direct, same, "k", {.id = id}).allowed());
+    proxy.Set({});
+  }
+  ask_in_vain("given up", "the last");
+  EXPECT_EQ(left("given up"), 99U);
+  proxy.Set({});
+  ASSERT_TRUE(Eventually([&] { return left("given up") == 100U; }));  // and with it all before it
+  EXPECT_EQ(left("k"), 100U - kIds);
+  EXPECT_TRUE(AskOne(*direct, same, "given up", {.id = "the last"}).allowed());
+  EXPECT_EQ(left("given up"), 99U);
+}
+
 TEST(StoreFailure, OptionsThatAreNotAllowedAreNamed) {
   const auto error = [](RedisOptions options) {
     options.start_wait = {};

@@ -391,6 +391,11 @@ void ChargeCall::Encode(std::span<const Ask> asks, const CallOptions& options) {
       PutAsk(ask, around_us, texts_);
     }
   }
+  if (options.id != nullptr && !options.claim.view().empty()) {
+    texts_.Put(std::string_view(".", options.tells_nobody ? 1 : 0));
+    texts_.Put(options.claim.view());
+    texts_.End();
+  }
   texts_.Seal();
 }
 

@@ -48,9 +48,32 @@ enum class Reading : uint8_t {
   kBad,    // not a reply of this script: count it as a failure of the store
 };
 
+// Who charged under an id, until somebody else is told of it: who was told nothing may undo it.
+// Letters, which stand apart from the numbers of the record.
+class Claim {
+ public:
+  static constexpr size_t kLetters = 16;
+
+  Claim() = default;  // nobody's: what is charged is not undone
+  explicit Claim(uint64_t number) noexcept {
+    for (char& letter : text_) {
+      letter = static_cast<char>('a' + (number & 15));
+      number >>= 4;
+    }
+  }
+  [[nodiscard]] std::string_view view() const noexcept {
+    return {text_.data(), text_[0] == '\0' ? 0 : text_.size()};
+  }
+
+ private:
+  std::array<char, kLetters> text_{};
+};
+
 struct CallOptions {
   const Digest* id = nullptr;      // given: charged once however often it comes
   uint64_t id_memory_ms = 60'000;  // for how long
+  Claim claim{};                   // with an id
+  bool tells_nobody = false;       // with a claim: the answer is only for whoever may undo it
   // Roughly the store's time, in Unix microseconds: for calendar quotas, which are sent with the
   // periods around it. 0: the time of the last reply.
   int64_t around_us = 0;

@@ -70,11 +70,15 @@ void PutPaid(const Paid& paid, TextList& out) {
 
 }  // namespace
 
-void GiveBackCall::Encode(std::span<const Paid> paid, int64_t now_us) {
+void GiveBackCall::Encode(std::span<const Paid> paid, const Record* record, const Claim& claim,
+                          int64_t now_us) {
   paid_.assign(paid.begin(), paid.end());
   texts_.Clear();
   for (const Paid& one : paid_) {
     texts_.AddKey(KeyName::OfState(one.key));
+  }
+  if (record != nullptr) {
+    texts_.AddKey(KeyName::OfId(record->key, record->id));
   }
   for (const Paid& one : paid_) {
     const char letter = one.plan->letter();
@@ -84,6 +88,9 @@ void GiveBackCall::Encode(std::span<const Paid> paid, int64_t now_us) {
   texts_.AddNumber(static_cast<uint64_t>(now_us));
   for (const Paid& one : paid_) {
     PutPaid(one, texts_);
+  }
+  if (record != nullptr) {
+    texts_.Add(claim.view());
   }
   texts_.Seal();
 }

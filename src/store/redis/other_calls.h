@@ -24,7 +24,17 @@ struct Paid {
 // holds end.
 class GiveBackCall {
  public:
-  void Encode(std::span<const Paid> paid, int64_t now_us = 0);
+  void Encode(std::span<const Paid> paid, int64_t now_us = 0) { Encode(paid, nullptr, {}, now_us); }
+  // The same for charges under an id, by whoever claimed them, all or nothing: a later call with
+  // that id is charged anew. If others were told of them, nothing is given back.
+  struct Record {
+    Digest key{};  // of the call's first ask
+    Digest id{};
+  };
+  void EncodeUndo(std::span<const Paid> paid, const Record& record, const Claim& claim,
+                  int64_t now_us = 0) {
+    Encode(paid, &record, claim, now_us);
+  }
   [[nodiscard]] Id script() const noexcept { return Id::kGiveBack; }
   [[nodiscard]] std::span<const std::string_view> keys() const noexcept { return texts_.keys(); }
   [[nodiscard]] std::span<const std::string_view> arguments() const noexcept {
@@ -34,6 +44,8 @@ class GiveBackCall {
   bool Decode(std::span<const int64_t> reply, std::span<uint32_t> units) const;
 
  private:
+  void Encode(std::span<const Paid> paid, const Record* record, const Claim& claim, int64_t now_us);
+
   std::vector<Paid> paid_;
   TextList texts_;
 };

@@ -72,6 +72,16 @@ class Scripts : public ::testing::Test {
     return units;
   }
 
+  uint32_t Undo(const SharedPlan& plan, const Mark& mark, const Digest& id, const Claim& claim) {
+    const Paid paid{&plan, KeyOf(plan), mark};
+    GiveBackCall call;
+    call.EncodeUndo({&paid, 1}, {.key = KeyOf(plan), .id = id}, claim, now_);
+    uint32_t units = 0;
+    EXPECT_TRUE(
+        call.Decode(Run(call.script(), call.keys(), call.arguments()).integers, {&units, 1}));
+    return units;
+  }
+
   std::string Get(const SharedPlan& plan) {
     return host_.redis().Run({"GET", std::string(KeyName::OfState(KeyOf(plan)).view())}).text;
   }
@@ -119,6 +129,57 @@ TEST_F(Scripts, AnIdIsChargedOnceAndAnsweredAlike) {
   Move(61 * kSecond);
   Charge(ask, nullptr, {.id = &id});
   EXPECT_FALSE(call_.repeated());
+}
+
+TEST_F(Scripts, WhatIsUndoneIsChargedAnew) {
+  for (const char* const text : {"10/s burst 20", "20/min fixed-window", "20/min sliding-log"}) {
+    const SharedPlan plan = PlanOf(text);
+    const Digest id = KeySecret("secret").OfName(text);
+    const Ask ask{.plan = &plan, .key = KeyOf(plan), .cost = 5};
+    Mark mark;
+    Charge(ask, &mark, {.id = &id, .claim = Claim(1)});
+    EXPECT_EQ(Undo(plan, mark, id, Claim(2)), 0U) << text;  // not its own
+    EXPECT_EQ(Undo(plan, mark, id, Claim(1)), 5U) << text;
+    EXPECT_EQ(Undo(plan, mark, id, Claim(1)), 0U) << text;
+    EXPECT_EQ(Charge(plan, 0).remaining, 20U) << text;
+    Charge(ask, nullptr, {.id = &id, .claim = Claim(3)});
+    EXPECT_FALSE(call_.repeated()) << text;
+    EXPECT_EQ(Charge(plan, 0).remaining, 15U) << text;
+  }
+}
+
+TEST_F(Scripts, WhatOthersWereToldIsNotUndone) {
+  const SharedPlan plan = PlanOf("10/s burst 20");
+  const Digest id = KeySecret("secret").OfName("request");
+  const Ask ask{.plan = &plan, .key = KeyOf(plan), .cost = 5};
+  Mark mark;
+  Charge(ask, &mark, {.id = &id, .claim = Claim(1)});
+  Charge(ask, nullptr, {.id = &id, .claim = Claim(1)});
+  EXPECT_TRUE(call_.repeated());
+  Charge(ask, nullptr, {.id = &id, .claim = Claim(2), .tells_nobody = true});
+  EXPECT_TRUE(call_.repeated());
+  Charge(ask, nullptr, {.id = &id, .claim = Claim(2)});
+  EXPECT_TRUE(call_.repeated());
+  EXPECT_EQ(Undo(plan, mark, id, Claim(1)), 0U);
+  EXPECT_EQ(Undo(plan, mark, id, Claim(2)), 0U);
+  EXPECT_EQ(Charge(ask, nullptr, {.id = &id, .claim = Claim(1)}).charged, 5U);
+  EXPECT_TRUE(call_.repeated());
+  EXPECT_EQ(Charge(plan, 0).remaining, 15U);
+  Move(61 * kSecond);  // the record kept its time
+  Charge(ask, nullptr, {.id = &id});
+  EXPECT_FALSE(call_.repeated());
+}
+
+TEST_F(Scripts, WhatIsAskedForTheRecordsSakeMayBeUndone) {
+  const SharedPlan plan = PlanOf("10/s burst 20");
+  const Digest id = KeySecret("secret").OfName("request");
+  const Ask ask{.plan = &plan, .key = KeyOf(plan), .cost = 5};
+  Mark mark;
+  Charge(ask, &mark, {.id = &id, .claim = Claim(1), .tells_nobody = true});
+  EXPECT_EQ(Undo(plan, mark, id, Claim(1)), 5U);
+  Charge(ask, &mark, {.id = &id, .claim = Claim(1)});
+  Charge(ask, nullptr, {.id = &id, .claim = Claim(2), .tells_nobody = true});
+  EXPECT_EQ(Undo(plan, mark, id, Claim(1)), 5U);
 }
 
 TEST_F(Scripts, WhatWasDeniedUnderAnIdMayBeAdmittedLater) {

@@ -1,7 +1,7 @@
 
 -- KEYS: the key; with an id: what was charged under it
 -- ARGV: the ask; with an id or a test's time: the milliseconds for which the id is remembered, the
---   time in microseconds or 0
+--   time in microseconds or 0; with an id, if it may be undone: a claim
 -- Reply: integers
 --   1 fits, 0 does not; 2 more: this is what was answered to this id before
 --   the time in microseconds
@@ -9,7 +9,7 @@
 -- or -1 and the time: the clock is outside of the calendar periods that were sent.
 local key, id = KEYS[1], KEYS[2]
 if id then
-  local reply = recall(id)
+  local reply = recall(id, ARGV[4])
   if reply then
     return reply
   end
@@ -32,6 +32,6 @@ for i = 1, s[3] do
   reply[i + 2] = s[i + 3]
 end
 if id and charged then
-  remember(id, reply, ARGV[2])
+  remember(id, reply, ARGV[2], ARGV[4])
 end
 return reply

@@ -1,14 +1,26 @@
 
--- KEYS: the key of each receipt, none twice
--- ARGV: a letter for each receipt; the time in microseconds or 0; the receipts
+-- KEYS: the key of each receipt, none twice; to undo what was charged under an id: its record, last
+-- ARGV: a letter for each receipt; the time in microseconds or 0; the receipts; with a record: the
+--   claim it was charged by. If that stands, the record goes too; else nothing is given back.
 -- Reply: integers: the time in microseconds; for each receipt two, see back
 local backs = {b = bucket_back, g = gap_back, w = window_back, s = sliding_back, c = sliced_back,
   l = log_back, h = hold_back}
 local letters = ARGV[1]
 local now = clock(ARGV[2])
 local reply = {now}
+local record = KEYS[#letters + 1]
+local stands = true
+if record then
+  stands = string.match(call('GET', record) or '', '%l+$') == ARGV[#letters + 3]
+  if stands then
+    call('DEL', record)
+  end
+end
 for i = 1, #letters do
-  local whole, ticks = backs[string.sub(letters, i, i)](KEYS[i], ARGV[i + 2], now)
+  local whole, ticks = 0, 0
+  if stands then
+    whole, ticks = backs[string.sub(letters, i, i)](KEYS[i], ARGV[i + 2], now)
+  end
   if not whole then
     return redis.error_reply(UNKNOWN)
   end

@@ -4,7 +4,8 @@
 --
 -- KEYS: a key for each ask, none twice; with an id: what was charged under it, last
 -- ARGV: a letter for each ask (b g w s c l h), a capital one if it is apart; the milliseconds for
---   which the id is remembered or 0; the time in microseconds or 0; the asks
+--   which the id is remembered or 0; the time in microseconds or 0; the asks; with an id, if it
+--   may be undone: a claim
 -- Reply: integers
 --   1: all but those apart fit, else 0; 2 more: this is what was answered to this id before
 --   the time in microseconds
@@ -18,7 +19,7 @@ local letters = ARGV[1]
 local count = #letters
 local id = KEYS[count + 1]
 if id then
-  local reply = recall(id)
+  local reply = recall(id, ARGV[count + 4])
   if reply then
     return reply
   end
@@ -57,6 +58,6 @@ for i = 1, count do
   end
 end
 if id and charged then
-  remember(id, reply, ARGV[2])
+  remember(id, reply, ARGV[2], ARGV[count + 4])
 end
 return reply
