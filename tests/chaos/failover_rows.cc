@@ -15,24 +15,6 @@ struct Death {
   size_t shard = 0;
 };
 
-// From when on every decision of a second was the store's; `until` if there is no such moment.
-int64_t ExactFrom(std::vector<Sample> samples, int64_t from_ns, int64_t until_ns) {
-  std::sort(samples.begin(), samples.end(),
-            [](const Sample& a, const Sample& b) { return a.end_ns < b.end_ns; });
-  int64_t since = from_ns;
-  for (const Sample& sample : samples) {
-    if (sample.start_ns < from_ns || sample.end_ns > until_ns) {
-      continue;
-    }
-    if (!sample.by_store()) {
-      since = sample.end_ns;
-    } else if (since != from_ns && sample.end_ns - since >= kSecond) {
-      return since;
-    }
-  }
-  return until_ns;
-}
-
 std::string Number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f", value);

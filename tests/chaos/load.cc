@@ -149,6 +149,23 @@ double Overshoot(std::vector<Sample> samples, double burst, double per_second) {
   return most - burst;
 }
 
+int64_t ExactFrom(std::vector<Sample> samples, int64_t from_ns, int64_t until_ns) {
+  std::sort(samples.begin(), samples.end(),
+            [](const Sample& a, const Sample& b) { return a.end_ns < b.end_ns; });
+  int64_t since = from_ns;
+  for (const Sample& sample : samples) {
+    if (sample.start_ns < from_ns || sample.end_ns > until_ns) {
+      continue;
+    }
+    if (!sample.by_store()) {
+      since = sample.end_ns;
+    } else if (since != from_ns && sample.end_ns - since >= kSecond) {
+      return since;
+    }
+  }
+  return until_ns;
+}
+
 std::vector<Sample> OfKey(const std::vector<Sample>& samples, uint32_t key) {
   std::vector<Sample> some;
   std::copy_if(samples.begin(), samples.end(), std::back_inserter(some),

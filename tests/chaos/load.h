@@ -60,6 +60,8 @@ class Load {
 // What was admitted beyond burst + rate * time, in the interval where that is most; below zero if
 // there is none. `samples` of one key.
 [[nodiscard]] double Overshoot(std::vector<Sample> samples, double burst, double per_second);
+// From when on every decision of a second was the store's; `until` if there is no such moment.
+[[nodiscard]] int64_t ExactFrom(std::vector<Sample> samples, int64_t from_ns, int64_t until_ns);
 [[nodiscard]] std::vector<Sample> OfKey(const std::vector<Sample>& samples, uint32_t key);
 [[nodiscard]] uint64_t Admitted(const std::vector<Sample>& samples);
 // The time that this share of them stays within.

@@ -1,0 +1,173 @@
+// The shared store on the topologies besides one server: a master that Sentinels name, a list of
+// plain instances, a Cluster whose master dies.
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/shared/store_testing.h"
+
+namespace weir::shared {
+namespace {
+
+using testing::RedisCluster;
+using testing::RedisProcess;
+
+constexpr const char* kSlow = "100/day burst 100";  // nothing refills while a test runs
+
+bool IsAnsweredByTheStore(FleetStore& store, std::string_view key) {
+  return AskOne(store, Bound(store, kSlow), key, {.cost = 0}).basis == Basis::kStore;
+}
+
+uint32_t Left(FleetStore& store, std::string_view key) {
+  Decision decision;
+  EXPECT_TRUE(Eventually([&] {
+    decision = AskOne(store, Bound(store, kSlow), key, {.cost = 0});
+    return decision.basis == Basis::kStore;
+  }));
+  return decision.remaining;
+}
+
+// A master with a replica, and three Sentinels that watch them.
+class Watched {
+ public:
+  Watched() {
+    for (int i = 0; i < 3; ++i) {
+      const std::string port = std::to_string(first.port());
+      sentinels_.push_back(std::make_unique<RedisProcess>(
+          RedisProcess::Options{.config = {"sentinel monitor mymaster 127.0.0.1 " + port + " 2",
+                                           "sentinel down-after-milliseconds mymaster 1000",
+                                           "sentinel failover-timeout mymaster 3000"},
+                                .sentinel = true}));
+    }
+    const auto knows_all = [](const std::unique_ptr<RedisProcess>& sentinel) {
+      const std::string text = sentinel->Ask({"SENTINEL", "MASTER", "mymaster"});
+      return text.find("num-slaves 1 ") != std::string::npos &&
+             text.find("num-other-sentinels 2 ") != std::string::npos;
+    };
+    EXPECT_TRUE(
+        Eventually([&] { return std::all_of(sentinels_.begin(), sentinels_.end(), knows_all); }));
+  }
+
+  [[nodiscard]] std::string url() const {
+    std::string hosts;
+    for (const auto& sentinel : sentinels_) {
+      hosts += (hosts.empty() ? "" : ",") + sentinel->address();
+    }
+    return "redis+sentinel://" + hosts + "/mymaster";
+  }
+
+  RedisProcess first{{}};
+  RedisProcess second{{.config = {"replicaof 127.0.0.1 " + std::to_string(first.port()),
+                                  "repl-diskless-sync-delay 0"}}};
+
+ private:
+  std::vector<std::unique_ptr<RedisProcess>> sentinels_;
+};
+
+TEST(StoreTopology, ASuccessorThatSentinelsNameGoesOnWhereTheMasterWas) {
+  Watched redis;
+  RedisOptions options = Patient(redis.url());
+  options.nodes = 2;
+  const auto one = Open(options);
+  const auto other = Open(options);
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_EQ(AskOne(*one, Bound(*one, kSlow), "k").basis, Basis::kStore);
+    ASSERT_EQ(AskOne(*other, Bound(*other, kSlow), "k").basis, Basis::kStore);
+  }
+  ASSERT_EQ(redis.first.Ask({"WAIT", "1", "10000"}), "1");  // the replica has it all
+  redis.first.Kill();
+  EXPECT_TRUE(Eventually([&] { return !IsAnsweredByTheStore(*one, "k"); }));
+  uint32_t admitted = 0;
+  while (AskOne(*one, Bound(*one, kSlow), "k").basis == Basis::kLocal && admitted < 20) {
+    ++admitted;
+  }
+  EXPECT_LE(admitted, 20U);  // half of the 40 that were left
+  // Exact again, by both, and what was admitted meanwhile is counted.
+  EXPECT_TRUE(Eventually([&] { return Left(*one, "k") == 40U - admitted; }))
+      << Left(*one, "k") << " left, " << admitted << " admitted locally";
+  EXPECT_EQ(Left(*other, "k"), 40U - admitted);
+  EXPECT_EQ(one->Stats().repaid_units, admitted);
+  EXPECT_TRUE(Eventually([&] { return one->Nodes().at(0).address == redis.second.address(); }));
+}
+
+TEST(StoreTopology, AListOfInstancesIsExactAndOneOfThemMayDie) {
+  std::vector<std::unique_ptr<RedisProcess>> instances;
+  std::string hosts;
+  for (int i = 0; i < 3; ++i) {
+    instances.push_back(std::make_unique<RedisProcess>(RedisProcess::Options{}));
+    hosts += (hosts.empty() ? "" : ",") + instances.back()->address();
+  }
+  const auto one = Open(Patient("redis+list://" + hosts));
+  const auto other = Open(Patient("redis+list://" + hosts));
+  constexpr int kKeys = 60;
+  uint64_t admitted = 0;
+  for (int round = 0; round < 4; ++round) {
+    for (int key = 0; key < kKeys; ++key) {
+      FleetStore& store = round % 2 == 0 ? *one : *other;
+      const Decision decision = AskOne(store, Bound(store, "3/day burst 3"), std::to_string(key));
+      EXPECT_EQ(decision.basis, Basis::kStore);
+      admitted += decision.allowed() ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(admitted, 3U * kKeys);
+  for (const auto& instance : instances) {
+    EXPECT_GT(std::stoi(instance->Ask({"DBSIZE"})), kKeys / 10);
+  }
+  instances[1]->Kill();
+  // Its keys are decided here, those of the others there.
+  const SharedQuota* const quota = Bound(*one, kSlow, 2);
+  const auto count_local = [&] {
+    int local = 0;
+    for (int key = 0; key < kKeys; ++key) {
+      local += AskOne(*one, quota, std::to_string(key)).basis == Basis::kLocal ? 1 : 0;
+    }
+    return local;
+  };
+  EXPECT_TRUE(Eventually([&] { return count_local() > 0; }));
+  EXPECT_LT(count_local(), kKeys * 2 / 3);
+  instances[1]->Restart();
+  EXPECT_TRUE(Eventually([&] { return count_local() == 0; }));
+}
+
+TEST(StoreTopology, SeveralQuotasOnAListAreChargedAllOrNone) {
+  RedisProcess first({});
+  RedisProcess second({});
+  const auto store = Open(Patient("redis+list://" + first.address() + "," + second.address()));
+  const SharedQuota* const wide = Bound(*store, kSlow, 1);
+  const SharedQuota* const narrow = Bound(*store, "2/day burst 2", 2);
+  // Of ten keys some are on one instance with the narrow quota's, some are not.
+  for (int key = 0; key < 10; ++key) {
+    const std::string name = std::to_string(key);
+    int admitted = 0;
+    for (int i = 0; i < 5; ++i) {
+      SharedAsk asks[] = {{.quota = wide, .key = name}, {.quota = narrow, .key = name}};
+      SharedRequest request{.asks = asks};
+      store->Decide(request);
+      admitted += asks[0].decision.allowed() && asks[1].decision.allowed() ? 1 : 0;
+    }
+    EXPECT_EQ(admitted, 2);
+    EXPECT_TRUE(Eventually([&] { return Left(*store, name) == 98U; }));
+  }
+}
+
+TEST(StoreTopology, AClustersReplicaGoesOnWhereItsMasterWas) {
+  RedisCluster cluster(3, 1);
+  const auto store = Open(Patient("redis+cluster://" + cluster.node(0).address()));
+  const SharedQuota* const quota = Bound(*store, kSlow);
+  constexpr int kKeys = 30;
+  for (int i = 0; i < 10 * kKeys; ++i) {
+    ASSERT_EQ(AskOne(*store, quota, std::to_string(i % kKeys)).basis, Basis::kStore);
+  }
+  ASSERT_EQ(cluster.node(1).Ask({"WAIT", "1", "10000"}), "1");
+  cluster.node(1).Kill();
+  for (int key = 0; key < kKeys; ++key) {
+    EXPECT_EQ(Left(*store, std::to_string(key)), 90U);
+  }
+}
+
+}  // namespace
+}  // namespace weir::shared
