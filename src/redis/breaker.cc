@@ -8,6 +8,8 @@ namespace {
 constexpr Duration kForgiven = std::chrono::seconds(30);
 // Pauses grow by up to a fifth, so that the nodes of a fleet do not all come back at once.
 constexpr double kJitter = 0.2;
+// To see a node again once the pause is over: to connect, to probe.
+constexpr Duration kFindAgain = std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -48,6 +50,8 @@ bool Breaker::OnProbe(Timestamp now, bool good, double chance) noexcept {
 void Breaker::Open(Timestamp now, Duration hold, double chance) noexcept {
   state_ = BreakerState::kOpen;
   const double factor = 1.0 + kJitter * chance;
+  settle_ =
+      kFindAgain + Duration(static_cast<int64_t>(static_cast<double>(hold.count()) * kJitter));
   probe_at_ = now + Duration(static_cast<int64_t>(static_cast<double>(hold.count()) * factor));
 }
 

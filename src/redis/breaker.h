@@ -4,7 +4,8 @@
 // Open, nobody asks the node for a while. Then it probes: one question at a time, of our own, and
 // so many good answers in a row close it. A node that was only away (its connection ended, it said
 // that it cannot serve) is looked at sooner the first time; one that keeps failing is not, so that
-// a flapping node costs two transitions in ten seconds at most.
+// a flapping node costs two transitions in ten seconds at most. Pauses differ by chance, so when it
+// closes others may still leave that node alone: for as long as that may be, it settles.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,8 @@ class Breaker {
   [[nodiscard]] bool closed() const noexcept { return state_ == BreakerState::kClosed; }
   // REQUIRES: state() == kOpen. When to probe.
   [[nodiscard]] Timestamp probe_at() const noexcept { return probe_at_; }
+  // Until when others who left the node alone when we did may do so still.
+  [[nodiscard]] Timestamp settled_at() const noexcept { return closed_at_ + settle_; }
   [[nodiscard]] uint64_t transitions() const noexcept { return transitions_; }
 
   // A call was answered, by whatever shows that the node works.
@@ -63,6 +66,7 @@ class Breaker {
   bool opened_before_ = false;
   Timestamp window_start_{};
   Timestamp closed_at_{};
+  Duration settle_{};  // after the pause that was last begun
   Timestamp probe_at_{};
   uint64_t transitions_ = 0;
 };

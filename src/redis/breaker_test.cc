@@ -66,6 +66,19 @@ TEST(BreakerTest, FailuresOfOtherSecondsDoNotAddUp) {
   }
 }
 
+TEST(BreakerTest, SettlesForAsLongAsOthersMayStayAway) {
+  Breaker breaker{BreakerOptions{}};
+  FailUntilOpen(breaker, kStart, Cause::kSilence);
+  CloseByProbes(breaker, kStart + seconds(10));
+  EXPECT_GT(breaker.settled_at(), kStart + seconds(12));  // the longest pause of all
+  EXPECT_LE(breaker.settled_at(), kStart + seconds(13));
+  Breaker away{BreakerOptions{}};
+  FailUntilOpen(away, kStart, Cause::kAway);
+  CloseByProbes(away, kStart + seconds(1));
+  EXPECT_GT(away.settled_at(), kStart + milliseconds(1200));
+  EXPECT_LE(away.settled_at(), kStart + seconds(2));
+}
+
 TEST(BreakerTest, ASilentNodeIsLeftAloneForTenToTwelveSeconds) {
   Breaker breaker{BreakerOptions{}};
   FailUntilOpen(breaker, kStart, Cause::kSilence);

@@ -123,6 +123,14 @@ bool Client::IsUsable(uint16_t slot) const noexcept {
   return state_->engine().IsUsable(slot);
 }
 
+bool Client::IsSettling(std::string_view key) const noexcept {
+  return state_->engine().IsSettling(key);
+}
+
+bool Client::settling() const noexcept {
+  return state_->engine().settling();
+}
+
 Status Client::status() const {
   return state_->engine().status();
 }

@@ -51,6 +51,11 @@ class Client {
   // Whether a call to that slot would be sent now.
   [[nodiscard]] bool IsUsable(uint16_t slot) const noexcept;
 
+  // Whether its node has only just been found well again, so that other clients may not know yet;
+  // and, for next to nothing, whether there is any such node.
+  [[nodiscard]] bool IsSettling(std::string_view key) const noexcept;
+  [[nodiscard]] bool settling() const noexcept;
+
   [[nodiscard]] Status status() const;
   [[nodiscard]] const Options& options() const noexcept;
 

@@ -43,6 +43,8 @@ class Engine final : private LinkOwner {
   [[nodiscard]] uint32_t GroupOf(std::string_view key) const noexcept;
   [[nodiscard]] bool ready() const noexcept;
   [[nodiscard]] bool IsUsable(uint16_t slot) const noexcept;
+  [[nodiscard]] bool IsSettling(std::string_view key) const noexcept;
+  [[nodiscard]] bool settling() const noexcept { return now_ < settled_at_; }
   [[nodiscard]] Status status() const;
   [[nodiscard]] const Options& options() const noexcept { return options_; }
 
@@ -116,6 +118,7 @@ class Engine final : private LinkOwner {
   FlightPool pool_;
   Wheel wheel_;
   Timestamp armed_ = Timestamp::max();
+  Timestamp settled_at_{};  // of all breakers the last
   std::vector<Flight*> failing_;
   std::vector<Flight*> telling_;  // those of the turn that ends
 

@@ -362,6 +362,7 @@ void Engine::OnPing(Node& node, const Reply& reply) {
       reply.type == ReplyType::kError ? ServerErrorOf(reply.text) : ServerError::kNone;
   const bool good = !IsNodesFault(error) || error == ServerError::kNoPermission;
   if (node.breaker.OnProbe(now_, good, Chance())) {
+    settled_at_ = std::max(settled_at_, node.breaker.settled_at());
     TellBreaker(node, "closed");
   } else if (node.breaker.state() == BreakerState::kProbing) {
     node.probe_due = now_ + Scaled(kProbePause, 1.0 + kJitter * Chance());

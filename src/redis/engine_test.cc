@@ -250,6 +250,10 @@ TEST_F(EngineTest, ASilentServerOpensTheBreakerAndProbesCloseIt) {
   }
   EXPECT_EQ(engine->status().nodes[0].breaker, BreakerState::kClosed);
   EXPECT_EQ(engine->status().nodes[0].breaker_transitions, 2U);
+  // Others may leave it alone for a while yet.
+  EXPECT_TRUE(engine->IsSettling("k"));
+  Advance(std::chrono::seconds(3));
+  EXPECT_FALSE(engine->IsSettling("k"));
   Probed good;
   Get(good, "k");
   Turn();

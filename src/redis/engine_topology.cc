@@ -104,6 +104,11 @@ bool Engine::IsUsable(uint16_t slot) const noexcept {
   return node != nullptr && node->usable() && node->in_flight < options_.in_flight_max;
 }
 
+bool Engine::IsSettling(std::string_view key) const noexcept {
+  const Node* const node = settling() ? slots_[SlotOf(key)] : nullptr;
+  return node != nullptr && node->breaker.closed() && clock_.Now() < node->breaker.settled_at();
+}
+
 void Engine::RefreshSoon(Duration after) {
   if (stopping_ || options_.topology == Topology::kSingle || options_.topology == Topology::kList) {
     return;

@@ -107,10 +107,46 @@ void Deciding::SettleKnown() {
       settled = settled || part.has_say();
     }
   }
+  if (!settled && request_->id.empty() && lane_.open() && lane_.client().settling()) {
+    for (Part& part : parts_) {
+      HoldToShare(part);
+      settled = settled || (part.fate == Fate::kSettled && part.has_say());
+    }
+  }
   for (Part& part : parts_) {
     if (settled && part.fate == Fate::kOpen && part.has_say()) {
+      LeaveShare(part);
       FillLastKnown(part);
     }
+  }
+}
+
+// The store has only just returned. What it has room for may be what other nodes admitted, who have
+// not told it yet: until they have, this one goes on with its share.
+void Deciding::HoldToShare(Part& part) {
+  SharedAsk& ask = *part.ask;
+  if (part.fate != Fate::kOpen || ask.cost.units == 0 || part.quota->holds() ||
+      !lane_.IsSettling(part.digest)) {
+    return;
+  }
+  RepayFirst(part);
+  switch (lane_.common.book.TakeSettling(part.book_key(), part.quota->book, ask.cost.units, now_ns_,
+                                         ask.decision)) {
+    case KeyBook::Settling::kNot:
+      return;
+    case KeyBook::Settling::kFits:
+      part.settles = true;
+      return;
+    case KeyBook::Settling::kDenied:
+      part.fate = Fate::kSettled;
+      return;
+  }
+}
+
+// It was not admitted after all.
+void Deciding::LeaveShare(Part& part) noexcept {
+  if (std::exchange(part.settles, false)) {
+    lane_.common.book.GiveBackSettling(part.book_key(), part.quota->book, part.ask->cost.units);
   }
 }
 
@@ -262,13 +298,18 @@ void Deciding::Group::OnReply(const codec::resp::Reply& reply) noexcept {
     part.ask->decision = decisions_[i];
     part.mark = marks_[i];
     part.fate = Fate::kStore;
+    if (!decisions_[i].allowed()) {
+      owner_.LeaveShare(part);
+    }
     if (!part.quota->holds() && decisions_[i].problem == Problem::kNone) {
       // A queue denies some for what they would wait, which is their own affair; who takes what
       // fits is never denied for good.
       const bool for_all = (mode == ChargeMode::kAdmit || mode == ChargeMode::kDryRun) &&
                            part.ask->max_wait == Duration::max() && part.ask->cost.units != 0;
-      book.NoteReply(part.book_key(), part.quota->book, decisions_[i], part.ask->cost.units,
-                     asked_ns_, for_all ? KeyBook::Denial::kRemember : KeyBook::Denial::kForget);
+      book.NoteReply(
+          part.book_key(), part.quota->book, decisions_[i], part.ask->cost.units, asked_ns_,
+          for_all ? KeyBook::Denial::kRemember : KeyBook::Denial::kForget,
+          owner_.lane_.IsSettling(part.digest) ? KeyBook::Word::kSettling : KeyBook::Word::kFinal);
     }
   }
   owner_.Answered();
@@ -291,6 +332,7 @@ void Deciding::Group::OnFailure(const redis::Failure& failure) noexcept {
 
 void Deciding::Group::Fail(StoreTrouble trouble, MayHaveRun may_have_run) noexcept {
   for (Part* const part : parts) {
+    owner_.LeaveShare(*part);
     part->fate = Fate::kFailed;
     part->trouble = trouble;
     part->may_have_run = may_have_run;

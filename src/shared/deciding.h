@@ -51,6 +51,7 @@ class Deciding {
     uint32_t group = 0;
     Fate fate = Fate::kOpen;
     bool checked = false;  // looked at first
+    bool settles = false;  // charged to this node's share as well
     MayHaveRun may_have_run = MayHaveRun::kNo;
     StoreTrouble trouble = StoreTrouble::kNone;
     script::Mark mark;
@@ -93,6 +94,8 @@ class Deciding {
 
   void Prepare();
   void SettleKnown();
+  void HoldToShare(Part& part);
+  void LeaveShare(Part& part) noexcept;
   void FillLastKnown(Part& part) const noexcept;
   [[nodiscard]] bool MustCheckFirst() const noexcept;
   // Sends all parts that are open, or only those that are to be looked at first.

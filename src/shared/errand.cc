@@ -141,8 +141,9 @@ void Errand::OnReply(const codec::resp::Reply& reply) noexcept {
       break;
     case script::Reading::kDone:
       LaneCounters::Add(counters.repaid_units, units_);
-      lane_.common.book.NoteReply({key_[0], key_[1]}, quota_->book, decision, units_, asked_ns_,
-                                  KeyBook::Denial::kForget);
+      lane_.common.book.NoteReply(
+          {key_[0], key_[1]}, quota_->book, decision, units_, asked_ns_, KeyBook::Denial::kForget,
+          lane_.IsSettling(key_) ? KeyBook::Word::kSettling : KeyBook::Word::kFinal);
       break;
   }
   lane_.Recycle(*this);

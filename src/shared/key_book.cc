@@ -93,7 +93,7 @@ KeyBook::Cell& KeyBook::FindOrMake(std::span<Cell> cells, const BookKey& key,
 }
 
 void KeyBook::NoteReply(const BookKey& key, const BookQuota& quota, const Decision& decision,
-                        uint64_t cost, int64_t asked_ns, Denial denial) noexcept {
+                        uint64_t cost, int64_t asked_ns, Denial denial, Word word) noexcept {
   const auto [cells, lock] = PlaceOf(key);
   const base::SpinLockHolder held(*lock);
   Cell* found = Find(cells, key);
@@ -105,13 +105,14 @@ void KeyBook::NoteReply(const BookKey& key, const BookQuota& quota, const Decisi
     return;  // another loop was told something newer
   }
   const bool changed = cell.quota != quota.number;
+  const bool settles = word == Word::kSettling && found != nullptr && cell.asked_ns <= 0;
   cell.quota = quota.number;
-  cell.asked_ns = asked_ns;
+  cell.asked_ns = settles ? kReturned : asked_ns;
   cell.reset_ns = asked_ns + decision.reset_after.count();
   cell.remaining = decision.remaining;
   const int64_t tat = asked_ns + DebtOf(quota.plan, decision);
   // With units that the store was not told of yet, its word is not all.
-  cell.tat_ns = cell.units == 0 ? tat : std::max(cell.tat_ns, tat);
+  cell.tat_ns = cell.units == 0 && !settles ? tat : std::max(cell.tat_ns, tat);
   const bool refutes = decision.allowed() && cost >= cell.refused;
   if (changed || refutes || cell.retry_ns <= asked_ns) {
     cell.retry_ns = 0;
@@ -121,6 +122,38 @@ void KeyBook::NoteReply(const BookKey& key, const BookQuota& quota, const Decisi
       (cell.retry_ns == 0 || cost <= cell.refused)) {
     cell.retry_ns = asked_ns + decision.retry_after.count();
     cell.refused = Narrow(cost);
+  }
+}
+
+KeyBook::Settling KeyBook::TakeSettling(const BookKey& key, const BookQuota& quota, uint64_t cost,
+                                        int64_t now_ns, Decision& decision) noexcept {
+  const LocalPlan& plan = quota.plan;
+  const auto [cells, lock] = PlaceOf(key);
+  const base::SpinLockHolder held(*lock);
+  Cell* const cell = Find(cells, key);
+  if (cell == nullptr || cell->asked_ns > 0 || cell->tat_ns == 0 || cell->quota != quota.number) {
+    return Settling::kNot;
+  }
+  const LocalStep step = TryLocally(plan, {cell->tat_ns}, cost, now_ns);
+  if (step.fits) {
+    cell->tat_ns = now_ns + step.debt_ns;
+    return Settling::kFits;
+  }
+  decision = Decision();
+  decision.basis = Basis::kLocal;
+  decision.limit = Narrow(std::max<uint64_t>(plan.burst / plan.nodes, 1));
+  decision.remaining = std::min(Narrow(LocalRoom(plan, {cell->tat_ns}, now_ns)), decision.limit);
+  decision.reset_after = Duration(std::max<int64_t>(cell->tat_ns - now_ns, 0));
+  decision.retry_after = Duration(step.retry_ns);
+  return Settling::kDenied;
+}
+
+void KeyBook::GiveBackSettling(const BookKey& key, const BookQuota& quota, uint64_t cost) noexcept {
+  const auto [cells, lock] = PlaceOf(key);
+  const base::SpinLockHolder held(*lock);
+  Cell* const cell = Find(cells, key);
+  if (cell != nullptr && cell->asked_ns <= 0 && cell->quota == quota.number) {
+    cell->tat_ns -= static_cast<int64_t>(quota.plan.CostNs(cost));
   }
 }
 
@@ -175,7 +208,7 @@ uint32_t KeyBook::LastRemaining(const BookKey& key, uint32_t fresh, int64_t now_
   const auto [cells, lock] = PlaceOf(key);
   const base::SpinLockHolder held(*lock);
   const Cell* const cell = Find(cells, key);
-  return cell == nullptr || cell->asked_ns == 0 || cell->reset_ns <= now_ns
+  return cell == nullptr || cell->asked_ns <= 0 || cell->reset_ns <= now_ns
              ? fresh
              : std::min(cell->remaining, fresh);
 }
@@ -184,7 +217,7 @@ bool KeyBook::IsNearLimit(const BookKey& key, uint64_t cost, int64_t now_ns) noe
   const auto [cells, lock] = PlaceOf(key);
   const base::SpinLockHolder held(*lock);
   const Cell* const cell = Find(cells, key);
-  return cell != nullptr && cell->asked_ns != 0 && cell->reset_ns > now_ns &&
+  return cell != nullptr && cell->asked_ns > 0 && cell->reset_ns > now_ns &&
          cell->remaining / 2 < cost;
 }
 
@@ -282,7 +315,7 @@ uint32_t KeyBook::TakeOwedOf(Cell& cell, const LocalPlan& plan, int64_t now_ns) 
   owing_.fetch_sub(1, std::memory_order_relaxed);
   // Until the store speaks, what is known of the key is what was counted here.
   cell.reset_ns = std::max(cell.reset_ns, cell.tat_ns);
-  cell.asked_ns = now_ns;
+  cell.asked_ns = kReturned;
   return static_cast<uint32_t>(owed);
 }
 

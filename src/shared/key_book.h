@@ -74,10 +74,20 @@ class KeyBook {
   static Result<std::unique_ptr<KeyBook>> Create(size_t bytes);
 
   // The store has answered `cost`, asked at `asked_ns`, which is not later than its own time of the
-  // decision. kRemember: a denial also holds for those who ask next.
+  // decision. kRemember: a denial also holds for those who ask next. kSettling: the store has only
+  // just returned, and other nodes may not have told it yet what they admitted.
   enum class Denial : bool { kForget, kRemember };
+  enum class Word : bool { kFinal, kSettling };
   void NoteReply(const BookKey& key, const BookQuota& quota, const Decision& decision,
-                 uint64_t cost, int64_t asked_ns, Denial denial) noexcept;
+                 uint64_t cost, int64_t asked_ns, Denial denial, Word word = Word::kFinal) noexcept;
+
+  // While the store settles, a key that was decided here is held to this node's share as well, so
+  // that the first to return does not get what the others have admitted. kFits: charged to the
+  // share, of which the store need not be told; GiveBackSettling if the store then denies.
+  enum class Settling : uint8_t { kNot, kFits, kDenied };
+  [[nodiscard]] Settling TakeSettling(const BookKey& key, const BookQuota& quota, uint64_t cost,
+                                      int64_t now_ns, Decision& decision) noexcept;
+  void GiveBackSettling(const BookKey& key, const BookQuota& quota, uint64_t cost) noexcept;
 
   // A denial that still stands for this cost. `longest` ends it in any case: what others give back
   // or reset is not known here. `decision` is set only if true.
@@ -120,13 +130,15 @@ class KeyBook {
  private:
   static constexpr size_t kWays = 8;
   static constexpr size_t kLocks = 1024;
+  static constexpr int64_t kReturned = -1;
 
   struct alignas(64) Cell {
     BookKey key;           // all zero: never used
     int64_t reset_ns = 0;  // when the key is as good as new, by the store's last word
     int64_t tat_ns = 0;    // its debt as a TAT: by that word, and by what was admitted here since
     int64_t retry_ns = 0;  // when what was refused fits; 0: nothing was
-    int64_t asked_ns = 0;  // the store's last word is about this instant; 0: it was away since
+    // The store's last word is about this instant; 0: it was away since, kReturned: it settles.
+    int64_t asked_ns = 0;
     uint32_t quota = 0;
     uint32_t units = 0;      // admitted here since, and the store has to be told of them
     uint32_t refused = 0;    // the smallest cost that was

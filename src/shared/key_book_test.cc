@@ -214,6 +214,56 @@ TEST_F(KeyBookTest, WhatTheStoreMayHaveCountedIsNotToldAgain) {
   EXPECT_FALSE(Take(quota, 1, kNow, ChargeMode::kAdmit, MayHaveRun::kYes).allowed());
 }
 
+TEST_F(KeyBookTest, WhileTheStoreSettlesAKeyIsHeldToItsShare) {
+  const BookQuota quota = Made("10/s burst 20", 2);
+  const auto settling = [&](int64_t now) {
+    Decision decision;
+    return book_->TakeSettling(kKey, quota, 1, now, decision);
+  };
+  const auto note = [&](Duration reset, int64_t now, KeyBook::Word word) {
+    book_->NoteReply(kKey, quota, Answer(Outcome::kAllowed, 20, 10, {}, reset), 1, now,
+                     KeyBook::Denial::kRemember, word);
+  };
+  EXPECT_EQ(settling(kNow), KeyBook::Settling::kNot);  // nobody knows it
+  note(seconds(1), kNow, KeyBook::Word::kSettling);
+  EXPECT_EQ(settling(kNow), KeyBook::Settling::kNot);  // it was not decided here
+  // The store goes. Half of the ten that are left are this node's.
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(Take(quota, 1, kNow).allowed());
+  }
+  EXPECT_FALSE(Take(quota, 1, kNow).allowed());
+  // It returns, and has room for those that the other node has admitted and not told yet.
+  EXPECT_EQ(book_->TakeOwed(kKey, quota, kNow), 5U);
+  EXPECT_EQ(settling(kNow), KeyBook::Settling::kDenied);
+  note(milliseconds(1500), kNow, KeyBook::Word::kSettling);
+  EXPECT_EQ(settling(kNow), KeyBook::Settling::kDenied);
+  // A unit in 200 ms is its share, whatever the store has; what the store denied comes back.
+  EXPECT_EQ(settling(kNow + kSecond / 5), KeyBook::Settling::kFits);
+  EXPECT_EQ(settling(kNow + kSecond / 5), KeyBook::Settling::kDenied);
+  book_->GiveBackSettling(kKey, quota, 1);
+  EXPECT_EQ(settling(kNow + kSecond / 5), KeyBook::Settling::kFits);
+  EXPECT_FALSE(book_->owes());  // the store counts them itself
+  // Settled: its word is all.
+  note(milliseconds(500), kNow + kSecond / 5, KeyBook::Word::kFinal);
+  EXPECT_EQ(settling(kNow + kSecond / 5), KeyBook::Settling::kNot);
+}
+
+TEST_F(KeyBookTest, AShareThatIsExhaustedSaysWhenItIsNot) {
+  const BookQuota quota = Made("10/s burst 20", 2);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(Take(quota, 1, kNow).allowed());
+  }
+  Decision decision;
+  ASSERT_EQ(book_->TakeSettling(kKey, quota, 1, kNow, decision), KeyBook::Settling::kDenied);
+  EXPECT_EQ(decision.outcome, Outcome::kDenied);
+  EXPECT_EQ(decision.basis, Basis::kLocal);
+  EXPECT_EQ(decision.limit, 10U);
+  EXPECT_EQ(decision.remaining, 0U);
+  EXPECT_EQ(decision.retry_after, milliseconds(200));
+  EXPECT_EQ(book_->TakeSettling(kKey, quota, 1, kNow + decision.retry_after.count(), decision),
+            KeyBook::Settling::kFits);
+}
+
 TEST_F(KeyBookTest, AnOpenWindowOwesAllOfIt) {
   const BookQuota quota = Made("100/min fixed-window");
   book_->NoteReply(kKey, quota, Answer(Outcome::kAllowed, 100, 99, {}, seconds(50)), 1, kNow,

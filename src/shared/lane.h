@@ -77,6 +77,10 @@ class Lane {
   [[nodiscard]] bool open() const noexcept { return client_ != nullptr; }
   // REQUIRES: open().
   [[nodiscard]] redis::Client& client() noexcept { return *client_; }
+  // Whether the store has only just returned for this key (KeyBook::TakeSettling).
+  [[nodiscard]] bool IsSettling(const script::Digest& key) noexcept {
+    return open() && client_->settling() && client_->IsSettling(script::KeyName::OfState(key));
+  }
   [[nodiscard]] LaneCounters& counters() noexcept { return counters_; }
   [[nodiscard]] const LaneCounters& counters() const noexcept { return counters_; }
 

@@ -97,6 +97,7 @@ void Deciding::TakeBack(Part& part) noexcept {
     return;
   }
   if (part.fate == Fate::kStore) {
+    LeaveShare(part);
     lane_.common.book.ForgetDenial(part.book_key());
     if (request_->id.empty()) {
       lane_.Refund({.plan = &part.quota->plan, .key = part.digest, .mark = part.mark});

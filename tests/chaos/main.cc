@@ -93,7 +93,10 @@ thread on each processor that wakes every millisecond and notes when it was kept
 Exit code: 0 all passed, 1 a row missed, 2 it could not be run.
 )";
 
-void PrintCell(const std::string& text) {
+void PrintCell(std::string text) {
+  for (size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) {
+    text.insert(at, "\\");  // it would begin the next cell
+  }
   std::printf(" %s |", text.c_str());
 }
 

@@ -190,8 +190,10 @@ void Flap(Report& report, Rig& rig, const std::string& how, Down down, Up up) {
                 Text(most) + " in " + Text(static_cast<uint64_t>(seconds)) + " s at the most",
                 most <= allowed);
   double worst = -kBurst;
+  uint64_t least = ~uint64_t{0};
   for (uint32_t key = 0; key < keys.size(); ++key) {
     worst = std::max(worst, Overshoot(OfKey(samples, key), kBurst, kPerSecond));
+    least = std::min(least, Admitted(OfKey(samples, key)));
   }
   const auto local = static_cast<uint64_t>(
       std::count_if(samples.begin(), samples.end(), [](const Sample& s) { return !s.by_store(); }));
@@ -200,6 +202,9 @@ void Flap(Report& report, Rig& rig, const std::string& how, Down down, Up up) {
                 std::max(worst, 0.0), kLimit, 100 * std::max(worst, 0.0) / kLimit,
                 Text(local).c_str(), Text(samples.size()).c_str());
   report.Expect("overshoot <= 5 % of L (" + how + ")", text, worst <= 0.05 * kLimit && local > 0);
+  const double due = kPerSecond * static_cast<double>(seconds);
+  report.Show("admitted of the key that got the least (" + how + ")",
+              Text(least) + ", rate * time = " + Text(static_cast<uint64_t>(due)));
 }
 
 }  // namespace

@@ -188,6 +188,38 @@ TEST(StoreFailure, ASilentStoreCostsADeadlineAndThenNothing) {
   EXPECT_TRUE(Eventually([&] { return AskOne(*store, quota, "k").basis == Basis::kStore; }));
 }
 
+// Who returns first does not get what the others have admitted and not told yet.
+TEST(StoreFailure, AfterASilenceANodeGoesOnWithItsShareUntilTheOthersMustBeBack) {
+  RedisProcess redis({});
+  RedisOptions options = Hasty(UrlOf(redis));
+  options.timeout = milliseconds(100);
+  options.nodes = 2;
+  const auto store = Open(options);
+  const SharedQuota* const quota = Bound(*store, kSlow);
+  for (int i = 0; i < 60; ++i) {
+    ASSERT_EQ(AskOne(*store, quota, "k").basis, Basis::kStore);
+  }
+  redis.Pause();
+  uint32_t admitted = 0;
+  for (int i = 0; i < 100; ++i) {
+    admitted += AskOne(*store, quota, "k").allowed() ? 1 : 0;
+  }
+  EXPECT_EQ(admitted, 20U);  // half of the 40 that were left
+  redis.Continue();
+  Decision returned;
+  ASSERT_TRUE(Eventually([&] {
+    returned = AskOne(*store, quota, "k", {.cost = 0});
+    return returned.basis == Basis::kStore;
+  }));
+  EXPECT_GE(returned.remaining, 20U);  // the other half, which nobody has asked for
+  EXPECT_FALSE(AskOne(*store, quota, "k").allowed());
+  EXPECT_EQ(AskOne(*store, quota, "k").basis, Basis::kLocal);
+  EXPECT_EQ(AskOne(*store, quota, "stranger").basis, Basis::kStore);
+  // Then it is exact again.
+  EXPECT_TRUE(Eventually([&] { return AskOne(*store, quota, "k").allowed(); }));
+  EXPECT_EQ(AskOne(*store, quota, "k").basis, Basis::kStore);
+}
+
 TEST(StoreFailure, AWrongPasswordIsToldAndRecoveredFrom) {
   RedisProcess redis({.config = {"requirepass right"}, .wait_for_ping = false});
   RedisOptions options = Hasty("redis://:wrong@" + redis.address());
