@@ -219,6 +219,7 @@ void Deciding::Send(Phase phase) {
     group.parts.push_back(&part);
   }
   open_ = groups_used_ - first;
+  wants_marks_ = request_->keep_receipts || open_ > 1;
   for (size_t i = first, end = groups_used_; i < end; ++i) {
     groups_[i]->Submit();  // the last of them may end all of this, if the lane ends
   }
@@ -265,7 +266,8 @@ void Deciding::Group::Submit() {
                        .id_memory_ms = common.id_memory_ms,
                        .claim = owner_.claim_,
                        // Told by the store that we are far off, we go by its own time.
-                       .around_us = again_ ? 0 : common.WallUs()});
+                       .around_us = again_ ? 0 : common.WallUs(),
+                       .marks = owner_.wants_marks_});
   asked_ns_ = common.NowNs();
   owner_.lane_.client().Submit(
       *this,

@@ -124,7 +124,8 @@ class Deciding {
   std::vector<Part> parts_;
   std::vector<std::unique_ptr<Group>> groups_;  // the first groups_used_ are this request's
   size_t groups_used_ = 0;
-  size_t open_ = 0;  // groups under way
+  size_t open_ = 0;           // groups under way
+  bool wants_marks_ = false;  // a group by itself has nothing to take back
   Phase phase_ = Phase::kCharging;
   script::Digest id_{};
   script::Claim claim_;  // on what is charged under the id

@@ -68,6 +68,9 @@ ToyReply ToyRedis::Run(const Command& command) {
   if (name == "SET") {
     return Set(command);
   }
+  if (name == "INCRBY") {
+    return IncrementBy(command);
+  }
   if (name == "GETRANGE") {
     return GetRange(command);
   }
@@ -122,6 +125,8 @@ ToyReply ToyRedis::Set(const Command& command) {
   for (size_t i = 3; i < command.size(); ++i) {
     if (command[i] == "PX") {
       entry.expires_ms = now_us_ / 1000 + Number(command[++i]);
+    } else if (command[i] == "PXAT") {
+      entry.expires_ms = Number(command[++i]);
     } else if (command[i] == "KEEPTTL") {
       entry.expires_ms = old != nullptr ? old->expires_ms : std::nullopt;
     } else if (command[i] == "NX" && old != nullptr) {
@@ -130,6 +135,28 @@ ToyReply ToyRedis::Set(const Command& command) {
   }
   entries_[command[1]] = std::move(entry);
   return ToyReply::Status("OK");
+}
+
+ToyReply ToyRedis::IncrementBy(const Command& command) {
+  const char kNoInteger[] = "ERR value is not an integer or out of range";
+  Entry* entry = Find(command[1]);
+  if (entry == nullptr) {
+    entry = &(entries_[command[1]] = Entry{std::string("0"), std::nullopt});
+  }
+  auto* const text = std::get_if<std::string>(&entry->value);
+  if (text == nullptr) {
+    return ToyReply::Error(kWrongType);
+  }
+  const int64_t before = Number(*text);
+  if (std::to_string(before) != *text) {
+    return ToyReply::Error(kNoInteger);
+  }
+  int64_t after = 0;
+  if (__builtin_add_overflow(before, Number(command[2]), &after)) {
+    return ToyReply::Error("ERR increment or decrement would overflow");
+  }
+  *text = std::to_string(after);
+  return ToyReply::Integer(after);
 }
 
 ToyReply ToyRedis::GetRange(const Command& command) {

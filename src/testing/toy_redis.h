@@ -55,6 +55,7 @@ class ToyRedis {
 
   Entry* Find(const std::string& key);
   ToyReply Set(const Command& command);
+  ToyReply IncrementBy(const Command& command);
   ToyReply GetRange(const Command& command);
   ToyReply SetRange(const Command& command);
   ToyReply OnSortedSet(const Command& command);

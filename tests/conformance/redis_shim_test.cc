@@ -64,7 +64,7 @@ Command RandomCommand(Random& random) {
   const std::string first = std::to_string(random.Below(40));
   const std::string last = std::to_string(random.Below(60));
   const std::string lasting = "1000000000";
-  switch (random.Below(18)) {
+  switch (random.Below(20)) {
     case 0:
       return {"GET", any};
     case 1:
@@ -98,6 +98,10 @@ Command RandomCommand(Random& random) {
                              : Command{"ZRANGE", odd, "-1", "-1", "WITHSCORES"};
     case 16:
       return {"ZREMRANGEBYSCORE", odd, "0", Score(random)};
+    case 17:
+      return {"SET", any, Score(random), "PXAT", "4000000000000"};
+    case 18:
+      return {"INCRBY", any, Score(random)};
     default:
       return random.OneIn(2) ? Command{"ZRANGEBYSCORE", odd, "0", Score(random)}
                              : Command{"ZRANGEBYSCORE",

@@ -352,6 +352,7 @@ void ChargeCall::Encode(std::span<const Ask> asks, const CallOptions& options) {
   WEIR_ASSERT(!asks.empty() && asks.size() <= kAsksMax);
   asks_.assign(asks.begin(), asks.end());
   texts_.Clear();
+  short_ = false;
   for (const Ask& ask : asks_) {
     texts_.AddKey(KeyName::OfState(ask.key));
   }
@@ -369,6 +370,10 @@ void ChargeCall::Encode(std::span<const Ask> asks, const CallOptions& options) {
       texts_.AddNumber(ask.cost * ask.plan->law().emission);
       texts_.AddNumber(ask.plan->law().tolerance);
       texts_.Add(ask.plan->interval_name());
+      short_ = !options.marks;
+      if (!short_) {
+        texts_.Add("1");
+      }
       texts_.Seal();
       return;
     }
@@ -401,7 +406,13 @@ void ChargeCall::Encode(std::span<const Ask> asks, const CallOptions& options) {
 
 Reading ChargeCall::Decode(std::span<const int64_t> reply, std::span<Decision> decisions,
                            std::span<Mark> marks) {
-  if (reply.size() < 2 || reply[1] < 0 || decisions.size() < asks_.size()) {
+  if (decisions.size() < asks_.size()) {
+    return Reading::kBad;
+  }
+  if (short_ && reply.size() == 1) {
+    return DecodeShort(reply[0], decisions[0], marks);
+  }
+  if (reply.size() < 2 || reply[1] < 0) {
     return Reading::kBad;
   }
   now_us_ = reply[1];
@@ -441,6 +452,22 @@ Reading ChargeCall::Decode(std::span<const int64_t> reply, std::span<Decision> d
     marks[0] = mark;
   }
   return Reading::kDone;
+}
+
+// Of a bucket: what it owed, and whether the charge fits. A debt is the same at any time.
+Reading ChargeCall::DecodeShort(int64_t reply, Decision& decision, std::span<Mark> marks) {
+  constexpr int64_t kDebtMax = int64_t{1} << 53;
+  all_admitted_ = reply >= 0;
+  repeated_ = false;
+  const std::array<int64_t, 3> values = {all_admitted_ ? reply : -1 - reply, 0, 0};
+  if (values[0] > kDebtMax) {
+    return Reading::kBad;
+  }
+  const Ask& ask = asks_.front();
+  const Part part{ask, values, 0, {.cost = ask.cost, .mode = ask.mode}};
+  Mark unused;
+  std::fill(marks.begin(), marks.end(), Mark{});
+  return Read(part, all_admitted_, true, decision, unused) ? Reading::kDone : Reading::kBad;
 }
 
 Reading ChargeCall::DecodeMany(std::span<const int64_t> reply, std::span<Decision> decisions,

@@ -78,6 +78,8 @@ struct CallOptions {
   // periods around it. 0: the time of the last reply.
   int64_t around_us = 0;
   int64_t now_us = 0;  // 0: the store's own clock; else this, for tests
+  // False: nothing will be given back, and nobody asks for the time. The reply may be shorter.
+  bool marks = true;
 };
 
 class ChargeCall {
@@ -94,10 +96,12 @@ class ChargeCall {
     return texts_.arguments();
   }
 
-  // As many decisions as asks, and marks unless empty. After kAgain: Encode, with `now_us()` known.
+  // As many decisions as asks, and marks unless empty; without CallOptions::marks they stay empty.
+  // After kAgain: Encode, with `now_us()` known.
   Reading Decode(std::span<const int64_t> reply, std::span<Decision> decisions,
                  std::span<Mark> marks = {});
-  // The store's time in the reply that was decoded last, in Unix microseconds.
+  // The store's time in the reply that was decoded last, in Unix microseconds; a short one has
+  // none.
   [[nodiscard]] int64_t now_us() const noexcept { return now_us_; }
   // Whether that reply says that all asks but those apart were admitted.
   [[nodiscard]] bool all_admitted() const noexcept { return all_admitted_; }
@@ -105,6 +109,7 @@ class ChargeCall {
   [[nodiscard]] bool repeated() const noexcept { return repeated_; }
 
  private:
+  Reading DecodeShort(int64_t reply, Decision& decision, std::span<Mark> marks);
   Reading DecodeMany(std::span<const int64_t> reply, std::span<Decision> decisions,
                      std::span<Mark> marks);
 
@@ -114,6 +119,7 @@ class ChargeCall {
   int64_t now_us_ = 0;
   bool all_admitted_ = false;
   bool repeated_ = false;
+  bool short_ = false;  // asked for the short reply
 };
 
 }  // namespace weir::script

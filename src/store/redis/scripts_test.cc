@@ -1,5 +1,6 @@
 // Named cases of the scripts, in an embedded Lua: what the random traces of tests/conformance do
 // not name.
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "store/redis/charge_call.h"
 #include "store/redis/other_calls.h"
 #include "testing/lua_host.h"
+#include "testing/random.h"
 
 namespace weir::script {
 namespace {
@@ -18,6 +20,7 @@ using testing::ScriptReply;
 
 constexpr int64_t kStart = 1'780'000'000'000'000;
 constexpr int64_t kSecond = 1'000'000;
+constexpr int64_t kPhase = int64_t{1} << 26;  // lua/bucket.lua
 
 class Scripts : public ::testing::Test {
  protected:
@@ -94,7 +97,68 @@ class Scripts : public ::testing::Test {
 TEST_F(Scripts, TheUsualBucketIsAnInteger) {
   const SharedPlan plan = PlanOf("10/s burst 20");
   EXPECT_TRUE(Charge(plan).allowed());
-  EXPECT_EQ(Get(plan), std::to_string(kStart + 100'000) + "501");
+  constexpr int64_t kEvenPhase = 2'700'000'000'000'000;
+  EXPECT_EQ(Get(plan), std::to_string(kStart + 100'000 + kEvenPhase) + "501");
+  Move(kPhase);
+  EXPECT_TRUE(Charge(plan).allowed());
+  EXPECT_EQ(Get(plan), std::to_string(kStart + kPhase + 100'000 + 2 * kEvenPhase) + "501");
+}
+
+TEST_F(Scripts, ABucketOfMoreThanAPhaseIsAnIntegerWithoutOne) {
+  const SharedPlan plan = PlanOf("100/h burst 100");
+  EXPECT_TRUE(Charge(plan).allowed());
+  EXPECT_EQ(Get(plan), std::to_string(kStart + 36 * kSecond) + "636");
+}
+
+// The key's end is set once a phase, by whichever quota comes first.
+TEST_F(Scripts, AStateInItsPhaseOutlivesEveryChargeOfIt) {
+  const SharedPlan small = PlanOf("1/s burst 5");
+  const SharedPlan large = PlanOf("1/s burst 66");
+  const std::string name(KeyName::OfState(KeyOf(small)).view());
+  testing::Random random(20261116);
+  size_t admitted = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    Move(static_cast<int64_t>(random.Scaled(1, 100 * kSecond)));
+    if (random.OneIn(50)) {
+      Move(-static_cast<int64_t>(random.Scaled(1, 300 * kSecond)));
+    }
+    const SharedPlan& plan = random.OneIn(2) ? small : large;
+    const Decision decision = Charge(plan, random.Between(1, plan.law().burst));
+    admitted += decision.allowed() ? 1 : 0;
+    const int64_t left_ms = host_.redis().Run({"PTTL", name}).integer;
+    ASSERT_GE(left_ms * 1'000'000, decision.reset_after.count() + 998'000'000) << "step " << i;
+    ASSERT_LE(left_ms, 2 * kPhase / 1000 + 300'000) << "step " << i;
+  }
+  EXPECT_GT(admitted, 5'000U);
+}
+
+TEST_F(Scripts, AKeyWithoutAnEndGetsOneInTheNextPhase) {
+  const SharedPlan plan = PlanOf("10/s burst 20");
+  EXPECT_TRUE(Charge(plan).allowed());
+  host_.redis().Run({"PERSIST", std::string(KeyName::OfState(KeyOf(plan)).view())});
+  Move(kPhase);
+  EXPECT_TRUE(Charge(plan).allowed());
+  EXPECT_EQ(host_.redis().CountWithoutTtl(), 0U);
+}
+
+TEST_F(Scripts, AShortReplySaysTheSame) {
+  const SharedPlan plan = PlanOf("10/s burst 3");
+  const Ask one{.plan = &plan, .key = KeyOf(plan, "one")};
+  const Ask other{.plan = &plan, .key = KeyOf(plan, "other")};
+  testing::Random random(20261117);
+  for (int i = 0; i < 1000; ++i) {
+    Move(static_cast<int64_t>(random.Scaled(1, kSecond)));
+    Mark mark;
+    const Decision expected = Charge(one, &mark);
+    EXPECT_EQ(mark.charged, expected.charged);
+    const Decision got = Charge(other, &mark, {.marks = false});
+    EXPECT_EQ(mark.charged, 0U);
+    EXPECT_EQ(got.outcome, expected.outcome) << i;
+    EXPECT_EQ(got.charged, expected.charged) << i;
+    EXPECT_EQ(got.remaining, expected.remaining) << i;
+    EXPECT_EQ(got.retry_after, expected.retry_after) << i;
+    EXPECT_EQ(got.reset_after, expected.reset_after) << i;
+  }
 }
 
 TEST_F(Scripts, ARateThatNoMicrosecondDividesIsExact) {
@@ -390,6 +454,14 @@ TEST_F(Scripts, WhatIsNoReplyIsToldApart) {
   // A denial of what the law admits.
   EXPECT_EQ(read({0, kStart, kStart, 0, 0}), Reading::kBad);
   EXPECT_EQ(read({1, kStart, kStart, 0, 0}), Reading::kDone);
+  call_.Encode({&ask, 1}, {.marks = false});
+  EXPECT_EQ(read({}), Reading::kBad);
+  EXPECT_EQ(read({-1}), Reading::kBad);  // a denial of what the law admits
+  EXPECT_EQ(read({2'000'000}), Reading::kBad);
+  EXPECT_EQ(read({int64_t{1} << 60}), Reading::kBad);
+  EXPECT_EQ(read({std::numeric_limits<int64_t>::min()}), Reading::kBad);
+  EXPECT_EQ(read({1'900'000}), Reading::kDone);
+  EXPECT_EQ(read({-1 - 1'900'001}), Reading::kDone);
 }
 
 }  // namespace

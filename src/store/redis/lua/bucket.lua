@@ -12,7 +12,9 @@
 -- The state is one instant, the TAT, as (microseconds, ticks); a microsecond has `subdivision`
 -- ticks. In Redis:
 --   <16 digits: microseconds><3 digits: code>, which Redis keeps as an integer in 16 bytes; code is
---     m + 100 k for an interval of m * 10^k microseconds
+--     m + 100 k for an interval of m * 10^k microseconds. 2.7e15 more microseconds, or 5.4e15: the
+--     key lives for the rest of the even, or odd, phase of 2^26 microseconds in which its end was
+--     set, and for the next one (bucket_fast.lua)
 --   or \1 and a record: microseconds:7, ticks:5, subdivision:5, interval:double and, once something
 --     was given back, moved:7, the microseconds by which give-backs have pulled it forward.
 -- Either names the interval under which it was written, so that a changed limit, or a node with
@@ -46,6 +48,7 @@ local function bucket_load(key, now, per, sub, code, most, most_t)
   local old, old_sub = 0, 1
   if #v == 19 then
     tat = tonumber(string.sub(v, 1, 16))
+    tat = tat >= 6.4e15 and tat - 5.4e15 or tat >= 3.7e15 and tat - 2.7e15 or tat
     local name = tonumber(string.sub(v, 17))
     old = name == code and per or name % 100 * 10 ^ floor(name / 100)
   elseif byte(v) == 1 then
@@ -137,7 +140,7 @@ end
 
 local function bucket_put(key, now, tat, ticks, moved, name, sub, code)
   local v
-  if ticks == 0 and code > 0 and moved == 0 and tat >= 1e15 and tat < 9.2e15 then
+  if ticks == 0 and code > 0 and moved == 0 and tat >= 1e15 and tat < 3.7e15 then
     v = format('%.0f%03d', tat, code)
   elseif moved > 0 then
     v = pack('<BI7I5I5dI7', 1, tat, ticks, sub, name, moved)
