@@ -22,9 +22,9 @@ def missing(name, why):
 
 
 def pinned(cpu):
-    """For Popen: the child runs on this processor, where there are two of them."""
+    """For Popen: the child runs on this processor, where there are two of them. None: on any."""
     def pin():
-        if cpu in os.sched_getaffinity(0):
+        if cpu is not None and cpu in os.sched_getaffinity(0):
             os.sched_setaffinity(0, {cpu})
     return pin
 
@@ -51,11 +51,11 @@ def take_a_larger_share():
 class Server:
     """A process that answers on a port."""
 
-    def __init__(self, name, command, port=None, environment=None):
+    def __init__(self, name, command, port=None, environment=None, cpu=SERVER_CPU):
         self.name = name
         self.port = port
         self.process = subprocess.Popen(
-            command, preexec_fn=pinned(SERVER_CPU), stdin=subprocess.DEVNULL,
+            command, preexec_fn=pinned(cpu), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE if port is None else subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, env={**os.environ, **(environment or {})}, text=True)
 

@@ -1,6 +1,8 @@
 #include "apps/weir/bench/message.h"
 
+#include <charconv>
 #include <cstring>
+#include <utility>
 
 #include "codec/http/syntax.h"
 
@@ -45,6 +47,32 @@ Result<void> CheckHeader(const std::string& header) {
   return {};
 }
 
+// \xNN is the byte NN, a doubled backslash is one.
+Result<std::string> Unescape(std::string_view word) {
+  std::string bytes;
+  while (!word.empty()) {
+    if (word.front() != '\\') {
+      bytes += word.front();
+      word.remove_prefix(1);
+    } else if (word.starts_with("\\\\")) {
+      bytes += '\\';
+      word.remove_prefix(2);
+    } else {
+      unsigned byte = 0;
+      const std::string_view digits = word.starts_with("\\x") ? word.substr(2, 2) : "";
+      const auto [end, error] =
+          std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+      if (digits.size() != 2 || error != std::errc{} || end != digits.data() + digits.size()) {
+        return Error::Invalid("--command: '" + std::string(word.substr(0, 4)) +
+                              "' is no byte; expected \\x and two hexadecimal digits, or \\\\");
+      }
+      bytes += static_cast<char>(byte);
+      word.remove_prefix(4);
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Result<Message> Message::Http(const HttpMessage& parts, size_t key_bytes) {
@@ -73,22 +101,27 @@ Result<Message> Message::Http(const HttpMessage& parts, size_t key_bytes) {
 }
 
 Result<Message> Message::Resp(std::string_view command, size_t key_bytes) {
-  std::vector<std::string_view> words;
+  std::vector<std::string> words;
   while (!command.empty()) {
     const size_t begin = command.find_first_not_of(' ');
     if (begin == std::string_view::npos) {
       break;
     }
     command.remove_prefix(begin);
-    words.push_back(command.substr(0, command.find(' ')));
-    command.remove_prefix(words.back().size());
+    const std::string_view word = command.substr(0, command.find(' '));
+    auto bytes = Unescape(word);
+    if (!bytes) {
+      return bytes.error();
+    }
+    words.push_back(std::move(*bytes));
+    command.remove_prefix(word.size());
   }
   if (words.empty()) {
     return Error::Invalid(
         "--command: no command; expected words such as CL.THROTTLE {key} 10 100 60");
   }
   std::string text = "*" + std::to_string(words.size()) + "\r\n";
-  for (const std::string_view word : words) {
+  for (const std::string& word : words) {
     text += "$" + std::to_string(SizeWithKeys(word, key_bytes)) + "\r\n";
     text.append(word).append("\r\n");
   }

@@ -24,7 +24,7 @@ class Message {
  public:
   // Every part but the host may name {key}, for keys of `key_bytes` bytes each.
   static Result<Message> Http(const HttpMessage& parts, size_t key_bytes);
-  // Words of a Redis command, with blanks between them.
+  // Words of a Redis command, with blanks between them; any byte may be written as \xNN.
   static Result<Message> Resp(std::string_view command, size_t key_bytes);
 
   // REQUIRES: key.size() is the key_bytes that it was made for.

@@ -50,6 +50,13 @@ TEST(Message, WritesACommandAsAnArrayOfItsWords) {
             "*5\r\n$11\r\nCL.THROTTLE\r\n$7\r\np:key:1\r\n$2\r\n10\r\n$3\r\n100\r\n$2\r\n60\r\n");
 }
 
+TEST(Message, WritesAnyByteOfACommand) {
+  auto message = Message::Resp(R"(SET {key} a\x00\xfF\\x)", 1);
+  ASSERT_TRUE(message);
+  EXPECT_EQ(Bytes(*message, "k"),
+            std::string_view("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\na\0\xff\\x\r\n", 31));
+}
+
 TEST(Message, RefusesWhatNoServerWouldTake) {
   const auto http = [](HttpMessage parts) { return Message::Http(parts, 4).error().message; };
   EXPECT_NE(http({.method = "G T", .host = "a", .path = "/", .headers = {}, .body = ""})
@@ -73,6 +80,9 @@ TEST(Message, RefusesWhatNoServerWouldTake) {
                 .find("bytes; at most 65536"),
             std::string::npos);
   EXPECT_NE(Message::Resp("  ", 4).error().message.find("no command"), std::string::npos);
+  for (const char* const bad : {"a \\", "a \\x", "a \\x4", "a \\xzz", "a \\n", "a \\x-1"}) {
+    EXPECT_NE(Message::Resp(bad, 4).error().message.find("is no byte"), std::string::npos) << bad;
+  }
 }
 
 TEST(Target, ReadsHostsPortsAndPaths) {
