@@ -7,16 +7,13 @@
 
 #include "envoy/json_writing.h"
 #include "envoy/rls_json.h"
+#include "fuzz/require.h"
+
+using weir::fuzz::Require;
 
 namespace {
 
 using weir::envoy::AppendJsonString;
-
-void Require(bool holds) {
-  if (!holds) {
-    std::abort();
-  }
-}
 
 std::string Written(const weir::envoy::Request& request) {
   std::string out = "{\"domain\":";

@@ -8,21 +8,10 @@
 
 #include "envoy/descriptor_config.h"
 #include "envoy/descriptor_file.h"
+#include "fuzz/require.h"
+#include "fuzz/without_zones.h"
 
-namespace {
-
-void Require(bool holds) {
-  if (!holds) {
-    std::abort();
-  }
-}
-
-}  // namespace
-
-// The zone database is left out, so that an input takes the same path on every machine.
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  return ::setenv("TZDIR", "/nonexistent", 1);
-}
+using weir::fuzz::Require;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace weir::envoy;  // NOLINT(google-build-using-namespace): one function

@@ -7,23 +7,12 @@
 
 #include "weir/rule_set.h"
 
+#include "fuzz/require.h"
+#include "fuzz/without_zones.h"
 #include "import/import.h"
 #include "import/rule_writer.h"
 
-namespace {
-
-void Require(bool holds) {
-  if (!holds) {
-    std::abort();
-  }
-}
-
-}  // namespace
-
-// The zone database is left out, so that an input takes the same path on every machine.
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  return ::setenv("TZDIR", "/nonexistent", 1);
-}
+using weir::fuzz::Require;
 
 // The first byte chooses the format, so that seeds can be read: e, l, n, h.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

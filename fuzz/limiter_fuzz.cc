@@ -9,6 +9,10 @@
 
 #include "weir/limiter.h"
 
+#include "fuzz/require.h"
+
+using weir::fuzz::Require;
+
 namespace {
 
 using weir::ChargeMode;
@@ -18,12 +22,6 @@ using weir::Outcome;
 using weir::Problem;
 using weir::Quota;
 using weir::Receipt;
-
-void Require(bool holds) {
-  if (!holds) {
-    std::abort();
-  }
-}
 
 class Bytes {
  public:

@@ -1,4 +1,4 @@
-// For targets that feed a parser: what must hold, and the input cut into pieces that the input
+// For targets that feed a parser: the input cut into pieces that the input
 // itself chooses, so that a finding repeats.
 #pragma once
 
@@ -10,13 +10,9 @@
 #include <string>
 #include <string_view>
 
-namespace weir::fuzz {
+#include "fuzz/require.h"
 
-inline void Require(bool holds) {
-  if (!holds) {
-    std::abort();
-  }
-}
+namespace weir::fuzz {
 
 // Sizes from 1 to 17, from a generator seeded by the content.
 class Pieces {

@@ -5,20 +5,10 @@
 
 #include "weir/quota.h"
 
-namespace {
+#include "fuzz/require.h"
+#include "fuzz/without_zones.h"
 
-void Require(bool holds) {
-  if (!holds) {
-    std::abort();
-  }
-}
-
-}  // namespace
-
-// The zone database is left out, so that an input takes the same path on every machine.
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  return ::setenv("TZDIR", "/nonexistent", 1);
-}
+using weir::fuzz::Require;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -9,16 +9,13 @@
 
 #include "algorithm/calendar.h"
 #include "base/time_zone.h"
+#include "fuzz/require.h"
+
+using weir::fuzz::Require;
 
 namespace {
 
 using weir::base::TimeZone;
-
-void Require(bool holds) {
-  if (!holds) {
-    std::abort();
-  }
-}
 
 void CheckAt(const TimeZone& zone, int64_t local) {
   const int64_t reached = zone.ToUnix(local);

@@ -15,6 +15,7 @@
 #endif
 #include "apps/weir/terminal.h"
 #include "base/json_text.h"
+#include "rules/issue_json.h"
 
 namespace weir::app {
 namespace {
@@ -40,14 +41,7 @@ std::string AsJson(std::span<const RuleIssue> issues, const RuleSet* rules) {
   json.Name("rules").Number(rules != nullptr ? rules->rules().size() : 0);
   json.Name("issues").Begin('[');
   for (const RuleIssue& issue : issues) {
-    json.Begin('{');
-    json.Name("level").Text(issue.level == IssueLevel::kError ? "error" : "warning");
-    json.Name("file").Text(issue.file);
-    json.Name("line").Number(issue.line);
-    json.Name("column").Number(issue.column);
-    json.Name("rule").Text(issue.rule);
-    json.Name("message").Text(issue.message);
-    json.End('}');
+    rules::AddIssue(issue, json);
   }
   json.End(']').End('}');
   return std::string(json.text()) + "\n";

@@ -11,32 +11,13 @@
 
 #include "weir/rule_set.h"
 
+#include "apps/weir/command_testing.h"
+
 namespace weir::app {
 namespace {
 
-struct Answer {
-  int status = -1;
-  std::string out;
-  std::string err;
-};
-
 Answer Call(const std::vector<std::string>& arguments) {
-  Answer answer;
-  CLI::App app;
-  RegisterRules(app, answer.status);
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  app.parse(reversed);
-  answer.out = testing::internal::GetCapturedStdout();
-  answer.err = testing::internal::GetCapturedStderr();
-  return answer;
-}
-
-std::string File(const std::string& name, const std::string& text) {
-  const std::string path = testing::TempDir() + "/" + name;
-  std::ofstream(path) << text;
-  return path;
+  return CallCommand({RegisterRules}, arguments);
 }
 
 constexpr const char* kEnvoy =

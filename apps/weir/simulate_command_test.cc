@@ -7,29 +7,14 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/weir/commands.h"
+#include "apps/weir/command_testing.h"
 
 namespace weir::app {
 namespace {
 
-struct Answer {
-  int status = -1;
-  std::string out;
-  std::string err;
-};
-
 Answer Call(std::vector<std::string> arguments) {
-  Answer outcome;
-  CLI::App app;
-  RegisterSimulate(app, outcome.status);
   arguments.insert(arguments.begin(), "simulate");
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  app.parse(reversed);
-  outcome.out = testing::internal::GetCapturedStdout();
-  outcome.err = testing::internal::GetCapturedStderr();
-  return outcome;
+  return CallCommand({RegisterSimulate}, arguments);
 }
 
 void ExpectRefused(const std::vector<std::string>& arguments, const std::string& part) {

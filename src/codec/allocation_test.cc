@@ -1,8 +1,6 @@
 // Warm codecs do not allocate: a request is parsed, its body read and its answer written within
 // memory that is there already.
 #include <chrono>
-#include <cstdlib>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -17,40 +15,7 @@
 #include "codec/resp/command_parser.h"
 #include "codec/resp/reply_parser.h"
 #include "codec/resp/writer.h"
-
-namespace {
-
-size_t allocations = 0;
-
-}  // namespace
-
-// GCC inlines these in some builds and then takes free for the wrong partner of new.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-#endif
-
-// NOLINTBEGIN(misc-new-delete-overloads): the other forms call these.
-void* operator new(size_t size) {
-  ++allocations;
-  void* const memory = std::malloc(size);
-  if (memory == nullptr) {
-    std::abort();
-  }
-  return memory;
-}
-// simdjson, which is a library from outside, uses this one.
-void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  ++allocations;
-  return std::malloc(size);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t) noexcept {
-  std::free(memory);
-}
-
-// NOLINTEND(misc-new-delete-overloads)
+#include "testing/count_allocations.h"
 
 namespace weir::codec {
 namespace {
@@ -61,11 +26,11 @@ size_t WarmAllocations(Work work) {
   for (int i = 0; i < 3; ++i) {
     work();
   }
-  const size_t before = allocations;
+  const uint64_t before = testing::allocations;
   for (int i = 0; i < 100; ++i) {
     work();
   }
-  return allocations - before;
+  return testing::allocations - before;
 }
 
 TEST(Allocation, CountsWhatAllocates) {

@@ -1,8 +1,5 @@
 // A check allocates nothing, whatever the rules but for regular expressions; counted by a program
 // of its own, whose operator new counts.
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -10,39 +7,7 @@
 #include "weir/rules.h"
 
 #include "rules/test_rules.h"
-
-namespace {
-
-std::atomic<uint64_t> allocations{0};
-
-void* Take(std::size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* const memory = std::malloc(size == 0 ? 1 : size)) {
-    return memory;
-  }
-  std::abort();
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-  return Take(size);
-}
-void* operator new[](std::size_t size) {
-  return Take(size);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
+#include "testing/count_allocations.h"
 
 namespace weir::rules {
 namespace {
@@ -72,7 +37,7 @@ block: [203.0.113.0/24, {user: mallory}]
     return at.reply.parts().size();
   };
   EXPECT_GE(ask({.attributes = request}), 8U);  // warm: the first charge of a key takes a slot
-  const uint64_t before = allocations.load();
+  const uint64_t before = testing::allocations.load();
   size_t parts = 0;
   for (int i = 0; i < 1000; ++i) {
     at.clock.Advance(std::chrono::microseconds(2));
@@ -81,7 +46,7 @@ block: [203.0.113.0/24, {user: mallory}]
     parts += at.limiter->GiveBack(at.reply);
     parts += at.limiter->Check(request).allowed() ? 1 : 0;
   }
-  EXPECT_EQ(allocations.load() - before, 0U);
+  EXPECT_EQ(testing::allocations.load() - before, 0U);
   EXPECT_GT(parts, 16'000U);
 }
 

@@ -7,6 +7,7 @@
 #include "base/json_text.h"
 #include "base/spelling.h"
 #include "codec/http/target.h"
+#include "rules/issue_json.h"
 #include "server/http_endpoints.h"
 #include "server/openapi.h"
 
@@ -17,17 +18,6 @@ namespace {
 std::string Hex(uint64_t number) {
   char text[16];
   return {text, std::to_chars(text, text + sizeof text, number, 16).ptr};
-}
-
-void AddIssue(const RuleIssue& issue, base::JsonText& json) {
-  json.Begin('{');
-  json.Name("level").Text(issue.level == IssueLevel::kError ? "error" : "warning");
-  json.Name("file").Text(issue.file);
-  json.Name("line").Number(issue.line);
-  json.Name("column").Number(issue.column);
-  json.Name("rule").Text(issue.rule);
-  json.Name("message").Text(issue.message);
-  json.End('}');
 }
 
 void AddSwitches(const std::vector<RuleSwitches::One>& switches, Timestamp now,
@@ -137,7 +127,7 @@ void HttpEndpoints::Rules(const Request&) {
   AddSwitches(context_.options.switches->all(), instant_.now, json);
   json.Name("issues").Begin('[');
   for (const RuleIssue& issue : status.issues) {
-    AddIssue(issue, json);
+    rules::AddIssue(issue, json);
   }
   json.End(']');
   json.Name("rules").Begin('[');

@@ -5,15 +5,13 @@
 #include "codec/http/answer.h"
 #include "codec/http/proxy_protocol.h"
 #include "server/http_endpoints.h"
+#include "server/http_requests.h"
 
 namespace weir::server {
 
 namespace {
 
 using codec::http::AnswerContext;
-using codec::http::ParseState;
-
-constexpr size_t kOutputBytesMax = size_t{256} << 10;
 
 // A unix socket has no address; what comes from it is as near as the machine itself.
 base::IpAddress AddressOf(const net::Peer& peer) {
@@ -60,39 +58,20 @@ net::Session::Progress HttpSession::OnBytes(std::span<char> input, base::ByteBuf
   Deciders& deciders = context_.service.deciders();
   const HttpContext::Instant instant = context_.Now();
   ReadTimer timer(context_.counters, context_.service.OnMachine(instant.now));
-  while (!input.empty()) {
-    const ParseState state = parser_.Parse(input);
-    if (state == ParseState::kMore) {
-      if (parser_.TakeContinue()) {
-        output.Append(codec::http::kContinue);
-      }
-      progress.next = Next::kMessage;
-      return progress;
-    }
-    if (state == ParseState::kError) {
-      LatencyCounters::Bump(context_.counters.protocol_errors, 1);
-      AnswerContext last{.date = instant.date, .now = instant.wall};
-      last.keep_alive = false;
-      codec::http::WriteError(output, parser_.status(), parser_.reason(), last);
-      progress.next = Next::kClose;
-      return progress;
-    }
-    const codec::http::Request& request = parser_.request();
-    const bool keep_alive = request.keep_alive && !draining_;
-    HttpEndpoints(context_, deciders, instant, peer_, keep_alive, output).Answer(request);
-    timer.CountAnswer();
-    progress.consumed += parser_.consumed();
-    input = input.subspan(parser_.consumed());
-    if (!keep_alive) {
-      progress.next = Next::kClose;
-      return progress;
-    }
-    if (output.size() > kOutputBytesMax) {
-      progress.next = Next::kAgain;
-      return progress;
-    }
-  }
-  return progress;
+  return AnswerRequests(
+      parser_, input, output, progress,
+      [&](const codec::http::Request& request) {
+        const bool keep_alive = request.keep_alive && !draining_;
+        HttpEndpoints(context_, deciders, instant, peer_, keep_alive, output).Answer(request);
+        timer.CountAnswer();
+        return keep_alive;
+      },
+      [&] {
+        LatencyCounters::Bump(context_.counters.protocol_errors, 1);
+        AnswerContext last{.date = instant.date, .now = instant.wall};
+        last.keep_alive = false;
+        codec::http::WriteError(output, parser_.status(), parser_.reason(), last);
+      });
 }
 
 void HttpSession::OnTimeout(base::ByteBuffer& output) {

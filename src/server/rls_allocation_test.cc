@@ -1,9 +1,7 @@
 // A warm session answers ShouldRateLimit without an allocation: neither ours nor nghttp2's, which
 // has its memory from a pool.
 #include <chrono>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -13,35 +11,7 @@
 #include "codec/grpc/session_testing.h"
 #include "envoy/rls_service.h"
 #include "server/rls_method.h"
-
-namespace {
-
-size_t allocations = 0;
-
-}  // namespace
-
-// GCC inlines these in some builds and then takes free for the wrong partner of new.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-#endif
-
-// NOLINTBEGIN(misc-new-delete-overloads): the other forms call these.
-void* operator new(size_t size) {
-  ++allocations;
-  void* const memory = std::malloc(size);
-  if (memory == nullptr) {
-    std::abort();
-  }
-  return memory;
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t) noexcept {
-  std::free(memory);
-}
-
-// NOLINTEND(misc-new-delete-overloads)
+#include "testing/count_allocations.h"
 
 namespace weir::server {
 namespace {
@@ -79,7 +49,7 @@ std::string Question(int descriptors, int user) {
   return message;
 }
 
-class RlsAllocation : public testing::Test {
+class RlsAllocation : public ::testing::Test {
  protected:
   RlsAllocation() {
     envoy::RlsOptions options;
@@ -122,13 +92,13 @@ class RlsAllocation : public testing::Test {
     base::ByteBuffer output;
     output.Append(std::string(size_t{64} << 10, ' '));
     output.Clear();
-    const Counted before{allocations, shared_.memory.taken_from_system(), session_.answers(),
-                         session_.errors()};
+    const Counted before{testing::allocations, shared_.memory.taken_from_system(),
+                         session_.answers(), session_.errors()};
     for (const std::string& bytes : reads) {
       session_.Receive(bytes, now_);
       session_.Send(output);
     }
-    const Counted counted{allocations - before.ours,
+    const Counted counted{testing::allocations - before.ours,
                           shared_.memory.taken_from_system() - before.nghttp2,
                           session_.answers() - before.answers, session_.errors() - before.errors};
     client_.Receive(output.view());
@@ -143,9 +113,9 @@ class RlsAllocation : public testing::Test {
 };
 
 TEST_F(RlsAllocation, CountsWhatAllocates) {
-  const size_t before = allocations;
+  const uint64_t before = testing::allocations;
   EXPECT_EQ(std::string(100, 'x').size(), 100U);
-  EXPECT_GT(allocations, before);
+  EXPECT_GT(testing::allocations, before);
   EXPECT_GT(shared_.memory.taken_from_system(), 0U);
 }
 

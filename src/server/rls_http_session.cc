@@ -1,6 +1,7 @@
 #include "server/rls_http_session.h"
 
 #include "envoy/rls_stats.h"
+#include "server/http_requests.h"
 
 namespace weir::server {
 
@@ -8,9 +9,7 @@ namespace {
 
 using codec::http::AnswerContext;
 using codec::http::Method;
-using codec::http::ParseState;
 
-constexpr size_t kOutputBytesMax = size_t{256} << 10;
 constexpr std::string_view kPlain = "text/plain; charset=utf-8";
 constexpr std::string_view kDebugHelp =
     "/rlconfig: print out the currently loaded configuration for debugging\n"
@@ -19,41 +18,21 @@ constexpr std::string_view kDebugHelp =
 }  // namespace
 
 net::Session::Progress RlsHttpSession::OnBytes(std::span<char> input, base::ByteBuffer& output) {
-  Progress progress;
   const WallTime wall = SystemClock().WallNow();
   std::array<char, codec::http::kDateBytes> date{};
   AnswerContext answer{.date = codec::http::FormatDate(wall, date), .now = wall};
-  while (!input.empty()) {
-    const ParseState state = parser_.Parse(input);
-    if (state == ParseState::kMore) {
-      if (parser_.TakeContinue()) {
-        output.Append(codec::http::kContinue);
-      }
-      progress.next = Next::kMessage;
-      return progress;
-    }
-    if (state == ParseState::kError) {
-      answer.keep_alive = false;
-      codec::http::WriteError(output, parser_.status(), parser_.reason(), answer);
-      progress.next = Next::kClose;
-      return progress;
-    }
-    const codec::http::Request& request = parser_.request();
-    answer.keep_alive = request.keep_alive && !draining_;
-    answer.head = request.method == Method::kHead;
-    Answer(request, answer, output);
-    progress.consumed += parser_.consumed();
-    input = input.subspan(parser_.consumed());
-    if (!answer.keep_alive) {
-      progress.next = Next::kClose;
-      return progress;
-    }
-    if (output.size() > kOutputBytesMax) {
-      progress.next = Next::kAgain;
-      return progress;
-    }
-  }
-  return progress;
+  return AnswerRequests(
+      parser_, input, output, {},
+      [&](const codec::http::Request& request) {
+        answer.keep_alive = request.keep_alive && !draining_;
+        answer.head = request.method == Method::kHead;
+        Answer(request, answer, output);
+        return answer.keep_alive;
+      },
+      [&] {
+        answer.keep_alive = false;
+        codec::http::WriteError(output, parser_.status(), parser_.reason(), answer);
+      });
 }
 
 void RlsHttpSession::Answer(const codec::http::Request& request, const AnswerContext& context,

@@ -16,6 +16,7 @@
 
 #include "weir/limiter.h"
 
+#include "store/memory/bucket_audit.h"
 #include "store/memory/lease_probe.h"
 #include "store/memory/stress_hooks.h"
 
@@ -81,7 +82,7 @@ class LeaseRound {
         all.insert(all.end(), log[key].begin(), log[key].end());
       }
       tally.admitted += all.size();
-      tally.beyond += Beyond(all);
+      tally.beyond += BeyondBucket(all, burst_);
     }
     const StoreStats stats = store_->Stats();
     tally.from_leases += from_leases_.load();
@@ -161,19 +162,6 @@ class LeaseRound {
       from_leases_.fetch_add(static_cast<uint64_t>(decision.basis == Basis::kLease),
                              std::memory_order_relaxed);
     }
-  }
-
-  // How many charges a bucket would not have admitted.
-  [[nodiscard]] uint64_t Beyond(std::vector<Paid>& paid) const {
-    std::stable_sort(paid.begin(), paid.end(),
-                     [](const Paid& a, const Paid& b) { return a.stamp < b.stamp; });
-    uint64_t beyond = 0;
-    int64_t tat = std::numeric_limits<int64_t>::min() / 2;
-    for (const Paid& each : paid) {
-      tat = std::max(tat, each.stamp) + each.cost;
-      beyond += static_cast<uint64_t>(each.cost > 0 && tat > each.stamp + burst_);
-    }
-    return beyond;
   }
 
   uint64_t seed_;

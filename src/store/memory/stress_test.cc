@@ -16,6 +16,7 @@
 
 #include "weir/limiter.h"
 
+#include "store/memory/bucket_audit.h"
 #include "store/memory/stress_hooks.h"
 #include "store/memory/table_probe.h"
 
@@ -113,7 +114,7 @@ class Round {
       }
     }
     for (auto& [key, paid] : by_key) {
-      tally.beyond += Beyond(paid);
+      tally.beyond += BeyondBucket(paid, burst_);
     }
     const StoreStats stats = store_->Stats();
     tally.reclaims += stats.reclaims;
@@ -183,19 +184,6 @@ class Round {
     given_back_[self] += static_cast<uint64_t>(back);
     held[which] = held.back();
     held.pop_back();
-  }
-
-  // How many charges a bucket would not have admitted.
-  [[nodiscard]] uint64_t Beyond(std::vector<Paid>& paid) const {
-    std::stable_sort(paid.begin(), paid.end(),
-                     [](const Paid& a, const Paid& b) { return a.stamp < b.stamp; });
-    uint64_t beyond = 0;
-    int64_t tat = std::numeric_limits<int64_t>::min() / 2;
-    for (const Paid& each : paid) {
-      tat = std::max(tat, each.stamp) + each.cost;
-      beyond += static_cast<uint64_t>(each.cost > 0 && tat > each.stamp + burst_);
-    }
-    return beyond;
   }
 
   uint64_t seed_;
