@@ -197,6 +197,10 @@ void Event::Wait() noexcept {
   set_ = false;
 }
 
+Fibers* Fibers::Current() noexcept {
+  return FiberStack::tls_current == nullptr ? nullptr : &FiberStack::tls_current->fibers();
+}
+
 Fibers::Fibers(boost::asio::io_context& context) noexcept : context_(context) {}
 Fibers::~Fibers() = default;
 

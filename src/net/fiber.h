@@ -77,6 +77,9 @@ class Fibers {
     Begin(task);
   }
 
+  // Those of the fiber that calls; nullptr outside of one.
+  [[nodiscard]] static Fibers* Current() noexcept;
+
   // Begun and not ended yet.
   [[nodiscard]] size_t open() const noexcept { return open_; }
 
@@ -103,5 +106,31 @@ class Fibers {
   std::vector<FiberStack*> running_;  // those of ready_ that are being run, so that both keep room
   size_t open_ = 0;
 };
+
+// work(0), work(1), … up to count: begun in this order and, in a fiber, each in one of its own, so
+// that what they wait for they wait for together. Returns when all have ended.
+template <class Work>
+void ForEachTogether(size_t count, const Work& work) {
+  Fibers* const fibers = Fibers::Current();
+  if (fibers == nullptr || count == 1) {
+    for (size_t i = 0; i < count; ++i) {
+      work(i);
+    }
+    return;
+  }
+  size_t left = count;
+  Event all_ended;
+  for (size_t i = 0; i < count; ++i) {
+    fibers->Start([&work, &left, &all_ended, i]() noexcept {
+      work(i);
+      if (--left == 0) {
+        all_ended.Set();
+      }
+    });
+  }
+  if (count != 0) {
+    all_ended.Wait();
+  }
+}
 
 }  // namespace weir::net

@@ -96,6 +96,37 @@ TEST_F(FiberTest, StartsOthersFromWithin) {
   EXPECT_EQ(told_, "outer inner");
 }
 
+TEST_F(FiberTest, ThoseThatAreBegunTogetherWaitTogether) {
+  Event events[3];
+  bool ended = false;
+  fibers_.Start([&]() noexcept {
+    ForEachTogether(3, [&](size_t i) {
+      told_ += static_cast<char>('a' + i);
+      if (i != 1) {
+        events[i].Wait();
+      }
+      told_ += static_cast<char>('A' + i);
+    });
+    ForEachTogether(0, [](size_t) {});
+    ended = true;
+  });
+  EXPECT_EQ(told_, "abBc");
+  events[2].Set();
+  context_.poll();
+  context_.restart();
+  EXPECT_EQ(told_, "abBcC");
+  EXPECT_FALSE(ended);
+  events[0].Set();
+  context_.poll();
+  EXPECT_EQ(told_, "abBcCA");
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(fibers_.open(), 0U);
+  // Outside of a fiber: one after the other.
+  told_.clear();
+  ForEachTogether(3, [&](size_t i) { told_ += static_cast<char>('a' + i); });
+  EXPECT_EQ(told_, "abc");
+}
+
 TEST_F(FiberTest, LargeAndOwningWorkIsKeptAndFreed) {
   auto owned = std::make_shared<int>(7);
   Event event;

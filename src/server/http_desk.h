@@ -22,6 +22,7 @@ struct HttpDesk {
   std::string text;
   std::string path;
   std::string names;
+  std::string id;  // as it is kept, with who asks
   std::array<char, base::IpAddress::kTextBytes> address;
 };
 

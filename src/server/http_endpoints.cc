@@ -1,10 +1,13 @@
 #include "server/http_endpoints.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 #include "base/json_text.h"
 #include "base/same_text.h"
 #include "codec/http/target.h"
+#include "net/fiber.h"
 
 namespace weir::server {
 
@@ -148,12 +151,7 @@ void HttpEndpoints::Check(const Request& request) {
     return;
   }
   const codec::http::CheckQuestion& question = desk_.json.checks().front();
-  const RuleRequest asked{.attributes = WithClient(question.attributes),
-                          .cost = question.cost,
-                          .mode = question.peek ? ChargeMode::kDryRun : ChargeMode::kAdmit,
-                          .now = instant_.now,
-                          .wall = instant_.wall,
-                          .id = IdOf(question.id)};
+  const RuleRequest asked = Asked(question, desk_);
   if (question.id.empty() || deciders_.shared != nullptr) {
     Decide(asked, AnswerMode::kCheck);  // a shared store knows ids itself, and those of others too
     return;
@@ -161,7 +159,7 @@ void HttpEndpoints::Check(const Request& request) {
   // Before the memory's lock, as everywhere: who waits for new rules waits for no lock.
   const RuleLimiter::Pin pin = deciders_.rules->pin();
   const AnswerMemory::Outcome outcome =
-      deciders_.answers.Once(IdOf(question.id), request.body, instant_.now, output_,
+      deciders_.answers.Once(asked.id, request.body, instant_.now, output_,
                              [&](base::ByteBuffer&) { Decide(asked, AnswerMode::kCheck); });
   if (outcome == AnswerMemory::Outcome::kDifferent) {
     Fail(422, kIdReused);
@@ -172,25 +170,23 @@ void HttpEndpoints::CheckBatch() {
   const RuleLimiter::Pin pin = deciders_.rules->pin();
   const std::shared_ptr<codec::http::AnswerWriter> answers = context_.AnswersFor(pin);
   codec::http::AnswerWriter::Batch batch(*answers, output_, answer_);
+  if (deciders_.shared != nullptr) {
+    CheckTogether(pin, batch);
+    batch.End();
+    return;
+  }
   const auto decide = [&](const codec::http::CheckQuestion& question) {
-    deciders_.rules->Check(pin,
-                           {.attributes = WithClient(question.attributes),
-                            .cost = question.cost,
-                            .mode = question.peek ? ChargeMode::kDryRun : ChargeMode::kAdmit,
-                            .now = instant_.now,
-                            .wall = instant_.wall,
-                            .id = IdOf(question.id)},
-                           desk_.reply);
+    deciders_.rules->Check(pin, Asked(question, desk_), desk_.reply);
     return batch.Add(codec::http::Ruling(desk_.reply));
   };
   for (const codec::http::CheckQuestion& question : desk_.json.checks()) {
-    if (question.id.empty() || deciders_.shared != nullptr) {
+    if (question.id.empty()) {
       decide(question);
       continue;
     }
     base::ByteBuffer remembered;
     switch (deciders_.answers.Once(
-        IdOf(question.id), Identity(question), instant_.now, remembered,
+        IdOf(question.id, desk_), Identity(question), instant_.now, remembered,
         [&](base::ByteBuffer& answer) { answer.Append(decide(question)); })) {
       case AnswerMemory::Outcome::kAnswered:
         break;
@@ -210,7 +206,35 @@ void HttpEndpoints::CheckBatch() {
   batch.End();
 }
 
-std::span<const Attribute> HttpEndpoints::WithClient(std::span<const Attribute> sent) {
+// Questions to a shared store travel together; it knows ids itself, and those of other nodes too.
+void HttpEndpoints::CheckTogether(const RuleLimiter::Pin& pin,
+                                  codec::http::AnswerWriter::Batch& batch) {
+  constexpr size_t kAtOnce = 32;
+  const std::span<const codec::http::CheckQuestion> questions = desk_.json.checks();
+  for (size_t begin = 0; begin < questions.size(); begin += kAtOnce) {
+    const auto now = questions.subspan(begin, std::min(kAtOnce, questions.size() - begin));
+    std::array<std::optional<base::Pool<HttpDesk>::Lease>, kAtOnce> desks;
+    net::ForEachTogether(now.size(), [&](size_t i) {
+      HttpDesk& desk = *desks[i].emplace(context_.desks);
+      deciders_.rules->Check(pin, Asked(now[i], desk), desk.reply);
+    });
+    for (size_t i = 0; i < now.size(); ++i) {
+      batch.Add(codec::http::Ruling((*desks[i])->reply));
+    }
+  }
+}
+
+RuleRequest HttpEndpoints::Asked(const codec::http::CheckQuestion& question, HttpDesk& desk) const {
+  return {.attributes = WithClient(question.attributes, desk),
+          .cost = question.cost,
+          .mode = question.peek ? ChargeMode::kDryRun : ChargeMode::kAdmit,
+          .now = instant_.now,
+          .wall = instant_.wall,
+          .id = IdOf(question.id, desk)};
+}
+
+std::span<const Attribute> HttpEndpoints::WithClient(std::span<const Attribute> sent,
+                                                     HttpDesk& desk) const {
   const auto is_client = [](const Attribute& attribute) { return attribute.name == kTlsClient; };
   if (peer_.tls_client.empty() && std::none_of(sent.begin(), sent.end(), is_client)) {
     return sent;
@@ -218,22 +242,22 @@ std::span<const Attribute> HttpEndpoints::WithClient(std::span<const Attribute> 
   // One more than may be sent; too many are refused where they are looked at.
   size_t count = 0;
   if (!peer_.tls_client.empty()) {
-    desk_.attributes[count++] = {kTlsClient, peer_.tls_client};
+    desk.attributes[count++] = {kTlsClient, peer_.tls_client};
   }
   for (const Attribute& attribute : sent) {
     if (!is_client(attribute)) {
-      desk_.attributes[count++] = attribute;
+      desk.attributes[count++] = attribute;
     }
   }
-  return std::span(desk_.attributes).first(count);
+  return std::span(desk.attributes).first(count);
 }
 
-std::string_view HttpEndpoints::IdOf(std::string_view id) {
+std::string_view HttpEndpoints::IdOf(std::string_view id, HttpDesk& desk) const {
   if (peer_.tls_client.empty() || id.empty()) {
     return id;
   }
-  id_.assign(peer_.tls_client).append(1, '\0').append(id);
-  return id_;
+  desk.id.assign(peer_.tls_client).append(1, '\0').append(id);
+  return desk.id;
 }
 
 void HttpEndpoints::AuthOr403(const Request& request) {

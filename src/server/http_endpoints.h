@@ -35,6 +35,7 @@ class HttpEndpoints {
   // Decisions.
   void Check(const Request& request);
   void CheckBatch();
+  void CheckTogether(const RuleLimiter::Pin& pin, codec::http::AnswerWriter::Batch& batch);
   void AuthOr403(const Request& request);
   void AuthOr429(const Request& request);
   void Auth(const Request& request, codec::http::AnswerMode mode);
@@ -61,9 +62,11 @@ class HttpEndpoints {
 
   [[nodiscard]] bool MayAdminister(const Request& request) const;
   // What a client sent, with who it is by its certificate, and not by what it says of itself.
-  std::span<const Attribute> WithClient(std::span<const Attribute> sent);
+  std::span<const Attribute> WithClient(std::span<const Attribute> sent, HttpDesk& desk) const;
   // A question's id is one among those of whoever asks.
-  [[nodiscard]] std::string_view IdOf(std::string_view id);
+  [[nodiscard]] std::string_view IdOf(std::string_view id, HttpDesk& desk) const;
+  // What a question asks of the rules, with the desk's memory.
+  [[nodiscard]] RuleRequest Asked(const codec::http::CheckQuestion& question, HttpDesk& desk) const;
   // Attributes of a query, and of what a proxy tells of the original request. The count.
   size_t CollectQuery(std::string_view query, size_t count);
   size_t WithQuery(std::string_view query);  // and who it is, first of all
@@ -82,7 +85,6 @@ class HttpEndpoints {
   const HttpPeer& peer_;
   base::ByteBuffer& output_;
   codec::http::AnswerContext answer_;
-  std::string id_;  // what IdOf gave last
 };
 
 }  // namespace weir::server

@@ -65,12 +65,12 @@ void HttpEndpoints::Reserve(const Request& request) {
   const auto reserve = [&](base::ByteBuffer&) {
     const std::string token = deciders_.reservations.Reserve(
         *deciders_.rules, pin,
-        {.attributes = WithClient(question.attributes),
+        {.attributes = WithClient(question.attributes, desk_),
          .estimate = question.estimate,
          .lasts = question.lasts.value_or(ReservationBook::kLastsDefault),
          .now = instant_.now,
          .wall = instant_.wall,
-         .id = IdOf(question.id)},
+         .id = IdOf(question.id, desk_)},
         desk_.reply);
     codec::http::Ruling ruling(desk_.reply);
     ruling.reservation = token;
@@ -81,7 +81,7 @@ void HttpEndpoints::Reserve(const Request& request) {
   };
   if (question.id.empty() || deciders_.shared != nullptr) {
     reserve(output_);
-  } else if (deciders_.answers.Once(IdOf(question.id), request.body, instant_.now, output_,
+  } else if (deciders_.answers.Once(IdOf(question.id, desk_), request.body, instant_.now, output_,
                                     reserve) == AnswerMemory::Outcome::kDifferent) {
     Fail(422, "this id was used for another question; each question needs an id of its own");
   }

@@ -81,6 +81,21 @@ class FleetTest(unittest.TestCase):
         self.assertEqual((again[0], again[2]["remaining"]), (200, 99))
         self.assertEqual(check(other, ip="192.0.2.2")[2]["remaining"], 98)
 
+    def test_a_batch_is_asked_together_and_counted_in_order(self):
+        redis = harness.RedisServer(self)
+        one, other = self.node(redis), self.node(redis)
+        questions = [{"attributes": {"ip": "192.0.2.20"}} for _ in range(70)]
+        status, _, body = post(one.http, "/v1/check", {"checks": questions})
+        self.assertEqual(status, 200)
+        self.assertEqual([each["remaining"] for each in body["checks"]], list(range(99, 29, -1)))
+        # One of them twice, and once more by another node.
+        ids = [{"attributes": {"ip": "192.0.2.20"}, "id": name} for name in ("a", "b", "a")]
+        for node in (one, other):
+            _, _, body = post(node.http, "/v1/check", {"checks": ids})
+            self.assertEqual([each["remaining"] for each in body["checks"]], [29, 28, 29])
+        _, _, body = post(other.http, "/v1/check", {"checks": questions})
+        self.assertEqual(sum(each["allowed"] for each in body["checks"]), 28)
+
     def test_what_one_node_reserves_another_settles(self):
         redis = harness.RedisServer(self)
         one, other = self.node(redis), self.node(redis)
