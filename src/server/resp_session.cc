@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "base/same_text.h"
+#include "net/fiber.h"
 
 namespace weir::server {
 
@@ -14,6 +15,8 @@ using codec::resp::ParseState;
 
 // Answers pile up while a peer sends faster than it reads; past this it is made to read first.
 constexpr size_t kOutputBytesMax = size_t{256} << 10;
+
+constexpr std::string_view kCheck = "weir.check";
 
 std::atomic<uint64_t> last_id{0};
 
@@ -74,6 +77,14 @@ void RespSession::Execute(Arguments arguments, Deciders& deciders, base::ByteBuf
     if (Throttle(ThrottleDialect::kThrottlecrab, arguments, deciders, output)) {
       return;
     }
+  } else if (authenticated_ && deciders.shared != nullptr && base::SameLetters(name, kCheck)) {
+    if (waiting_count_ != 0 || question_count_ == kQuestionsMax) {
+      DecideWaiting(deciders, output);
+    }
+    if (questions_.size() == question_count_) {
+      questions_.emplace_back();
+    }
+    questions_[question_count_++].arguments.assign(arguments.begin(), arguments.end());
   } else {
     DecideWaiting(deciders, output);
     Writer writer(output, protocol_);
@@ -113,7 +124,7 @@ bool RespSession::Throttle(ThrottleDialect dialect, Arguments arguments, Decider
     Fail(error, writer);
     return false;
   }
-  if (waiting_count_ == kWaitingMax) {
+  if (waiting_count_ == kWaitingMax || question_count_ != 0) {
     DecideWaiting(deciders, output);
   }
   waiting_[waiting_count_++] = {deciders.throttle->Prepare(command.key), dialect, command.ask,
@@ -122,6 +133,10 @@ bool RespSession::Throttle(ThrottleDialect dialect, Arguments arguments, Decider
 }
 
 void RespSession::DecideWaiting(Deciders& deciders, base::ByteBuffer& output) {
+  if (question_count_ != 0) {
+    AskTogether(deciders, output);
+    return;
+  }
   if (waiting_count_ == 0) {
     return;
   }
@@ -137,6 +152,19 @@ void RespSession::DecideWaiting(Deciders& deciders, base::ByteBuffer& output) {
     writer.Integers(ToNumbers(one.dialect, one.ask, answer));
   }
   waiting_count_ = 0;
+}
+
+// Their arguments lie in the input, which stays where it is until they are answered.
+void RespSession::AskTogether(Deciders& deciders, base::ByteBuffer& output) {
+  net::ForEachTogether(question_count_, [&](size_t i) {
+    Writer writer(questions_[i].answer, protocol_);
+    Converse(kCheck, questions_[i].arguments, deciders, writer);
+  });
+  for (size_t i = 0; i < question_count_; ++i) {
+    output.Append(questions_[i].answer.view());
+    questions_[i].answer.Clear();
+  }
+  question_count_ = 0;
 }
 
 void RespSession::DecideShared(SharedThrottle& throttle, base::ByteBuffer& output) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/pool.h"
 #include "codec/resp/command_parser.h"
@@ -54,9 +55,17 @@ class RespSession final : public net::Session {
   };
   static constexpr size_t kWaitingMax = SharedThrottle::kQuestionsMax;
 
+  // Checks that a shared store decides are collected too, and asked together.
+  struct Question {
+    std::vector<std::string_view> arguments;
+    base::ByteBuffer answer;
+  };
+  static constexpr size_t kQuestionsMax = 32;
+
   void Execute(Arguments arguments, Deciders& deciders, base::ByteBuffer& output);
   void DecideWaiting(Deciders& deciders, base::ByteBuffer& output);
   void DecideShared(SharedThrottle& throttle, base::ByteBuffer& output);
+  void AskTogether(Deciders& deciders, base::ByteBuffer& output);
   bool Throttle(ThrottleDialect dialect, Arguments arguments, Deciders& deciders,
                 base::ByteBuffer& output);
   // The others, by name in lower case. False: none of ours.
@@ -81,6 +90,9 @@ class RespSession final : public net::Session {
   const uint64_t id_;
   std::array<Waiting, kWaitingMax> waiting_;
   size_t waiting_count_ = 0;
+  std::vector<Question>
+      questions_;  // the first question_count_ of them wait; no throttle does then
+  size_t question_count_ = 0;
   bool authenticated_;
   bool closing_ = false;
   bool draining_ = false;

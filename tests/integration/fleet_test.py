@@ -96,6 +96,25 @@ class FleetTest(unittest.TestCase):
         _, _, body = post(other.http, "/v1/check", {"checks": questions})
         self.assertEqual(sum(each["allowed"] for each in body["checks"]), 28)
 
+    def test_pipelined_commands_are_asked_together_and_answered_in_order(self):
+        redis = harness.RedisServer(self)
+        node = self.node(redis)
+        client = harness.Redis(self, node.resp)
+        checks = [["WEIR.CHECK", "ip", "192.0.2.30"]] * 40
+        throttles = [["CL.THROTTLE", "key", "3", "1", "60"]] * 2
+        answers = client.pipeline(checks + [["PING"]] + throttles + checks[:2] +
+                                  [["WEIR.CHECK", "ip"]] + checks[:1])
+
+        def left(answer):
+            return dict(zip(answer[::2], answer[1::2]))["remaining"]
+
+        self.assertEqual([left(answer) for answer in answers[:40]], list(range(99, 59, -1)))
+        self.assertEqual(answers[40], "PONG")
+        self.assertEqual([answer[2] for answer in answers[41:43]], [3, 2])
+        self.assertEqual([left(answer) for answer in answers[43:45]], [59, 58])
+        self.assertIn("number of arguments", answers[45]["error"])
+        self.assertEqual(left(answers[46]), 57)
+
     def test_what_one_node_reserves_another_settles(self):
         redis = harness.RedisServer(self)
         one, other = self.node(redis), self.node(redis)

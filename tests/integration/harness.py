@@ -207,10 +207,19 @@ class Redis:
         self._in = self._socket.makefile("rb")
         test.addCleanup(self._in.close)
 
-    def send(self, *words):
+    @staticmethod
+    def _encoded(words):
         words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-        self._socket.sendall(b"*%d\r\n" % len(words) +
-                             b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words))
+        return b"*%d\r\n" % len(words) + b"".join(
+            b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
+
+    def send(self, *words):
+        self._socket.sendall(self._encoded(words))
+
+    def pipeline(self, commands):
+        """All commands in one write; their answers."""
+        self._socket.sendall(b"".join(self._encoded(words) for words in commands))
+        return [self.read() for _ in commands]
 
     def read(self):
         line = self._in.readline()
