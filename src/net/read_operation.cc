@@ -12,7 +12,7 @@ namespace weir::net {
 namespace asio = boost::asio;
 
 void ReadOperation::Prepare(Socket& socket) {
-    return;
+  return;
   const int on = 1;
   // Not a TCP socket, or an old kernel: then nobody tells, and reads are tried.
   (void)::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INQ, &on, sizeof on);

@@ -102,12 +102,24 @@ bool Session::Receive(std::string_view bytes, Timestamp now) {
     last_received_ = now;
     ping_open_ = false;  // whatever comes shows that the peer is there
   }
-  const ssize_t taken = nghttp2_session_mem_recv(
-      session_, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
-  if (taken < 0) {
-    broken_ = true;
-    if (fault_.empty()) {
-      fault_ = taken == NGHTTP2_ERR_BAD_CLIENT_MAGIC ? "not HTTP/2" : nghttp2_strerror(int(taken));
+  const uint32_t idle_resets = idle_resets_.Filter(bytes, [this](std::string_view piece) {
+    if (broken_) {
+      return;
+    }
+    const ssize_t taken = nghttp2_session_mem_recv(
+        session_, reinterpret_cast<const uint8_t*>(piece.data()), piece.size());
+    if (taken < 0) {
+      broken_ = true;
+      if (fault_.empty()) {
+        fault_ =
+            taken == NGHTTP2_ERR_BAD_CLIENT_MAGIC ? "not HTTP/2" : nghttp2_strerror(int(taken));
+      }
+    }
+  });
+  for (uint32_t i = 0; i < idle_resets && !broken_; ++i) {
+    broken_ = !guard_.OnIdleFrame();
+    if (broken_) {
+      fault_ = "too many resets of streams that were not begun";
     }
   }
   return WantsMore();

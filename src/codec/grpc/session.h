@@ -19,6 +19,7 @@
 #include "base/byte_buffer.h"
 #include "codec/grpc/call.h"
 #include "codec/grpc/flood_guard.h"
+#include "codec/grpc/idle_resets.h"
 #include "codec/grpc/memory_pool.h"
 #include "codec/grpc/method.h"
 #include "codec/grpc/status.h"
@@ -118,6 +119,7 @@ class Session {
   SessionShared& shared_;
   nghttp2_session* session_ = nullptr;
   FloodGuard guard_;
+  IdleResets idle_resets_;
   Call* open_ = nullptr;
   size_t held_bytes_ = 0;
   Timestamp now_;
