@@ -48,7 +48,11 @@ void ScriptFlush(Report& report, Probe&) {
   const auto fleet = rig.OpenFleet(options);
   const SharedQuota* const quota = shared::Bound(*fleet[0], kLasting);
   const auto keys = KeysInSlots(*quota, 60, 0, 16383);
-  Load load({.nodes = Pointers(fleet), .quota = kLasting, .keys = keys, .per_second = 2000});
+  Load load({.nodes = Pointers(fleet),
+             .quota = kLasting,
+             .keys = keys,
+             .per_second = 2000,
+             .most_under_way = kPatientCrowd});
   const int64_t seconds = report.quick() ? 5 : 60;
   const int64_t begin = NowNs();
   uint64_t rounds = 0;
@@ -307,13 +311,18 @@ void Reshard(Report& report, Probe&) {
   };
   const auto keys = some_keys(*quota);
   const auto keys_of_ids = some_keys(*quota_of_ids);
-  Load plain({.nodes = Pointers(fleet), .quota = kLasting, .keys = keys, .per_second = 1200});
+  Load plain({.nodes = Pointers(fleet),
+              .quota = kLasting,
+              .keys = keys,
+              .per_second = 1200,
+              .most_under_way = kPatientCrowd});
   Load with_ids({.nodes = Pointers(fleet),
                  .quota = kLasting,
                  .scope = 2,
                  .keys = keys_of_ids,
                  .per_second = 600,
-                 .ids = true});
+                 .ids = true,
+                 .most_under_way = kPatientCrowd});
   WaitFor(kSecond);
   Mover mover(rig);
   const int64_t begin = NowNs();

@@ -53,11 +53,16 @@ class Load::Source {
     uint64_t asked = 0;
     for (int64_t now = began; !ends_; now = NowNs()) {
       // Who was kept from asking asks for all that is due, as clients would.
-      while (static_cast<double>(asked) * gap_ns_ <= static_cast<double>(now - began)) {
+      while (static_cast<double>(asked) * gap_ns_ <= static_cast<double>(now - began) && MayAsk()) {
         Ask(asked++);
       }
       WaitUntil(now + kTick);
     }
+  }
+
+  bool MayAsk() {
+    const std::lock_guard lock(mutex_);
+    return !ends_ && under_way_ < options_.most_under_way;
   }
 
   void Ask(uint64_t number) {

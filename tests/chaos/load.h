@@ -37,6 +37,9 @@ struct LoadOptions {
   double per_second = 0;  // all nodes and keys together
   OnStoreFailure on_failure = OnStoreFailure::kLocal;
   bool ids = false;  // each request with an id of its own
+  // Of one node, waiting for an answer: past that the next ones wait their turn. For rows that
+  // judge counts, since a node of Redis is given 128 questions at once and no more.
+  uint64_t most_under_way = ~uint64_t{0};
 };
 
 // One thread a node asks, its store's thread answers. Every key is asked equally often by every

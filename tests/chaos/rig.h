@@ -20,7 +20,8 @@ inline constexpr size_t kMasters = 3;
 inline constexpr size_t kNodes = 3;  // of weir
 inline constexpr int64_t kNodeTimeoutMs = 2000;
 // For rows that judge counts: a machine that stands still for a moment is no fault of theirs.
-inline constexpr Duration kPatientTimeout = std::chrono::seconds(2);
+inline constexpr Duration kPatientTimeout = std::chrono::seconds(5);
+inline constexpr uint64_t kPatientCrowd = 60;
 
 class Rig {
  public:
