@@ -115,6 +115,10 @@ uint32_t Client::GroupOf(std::string_view key) const noexcept {
   return state_->engine().GroupOf(key);
 }
 
+bool Client::is_divided() const noexcept {
+  return state_->engine().is_divided();
+}
+
 bool Client::ready() const noexcept {
   return state_->engine().ready();
 }

@@ -46,6 +46,8 @@ class Client {
   // Keys of one group can be asked for in one script: of one slot in a Cluster, of one instance in
   // a list, any elsewhere.
   [[nodiscard]] uint32_t GroupOf(std::string_view key) const noexcept;
+  // Whether there are several groups at all.
+  [[nodiscard]] bool is_divided() const noexcept;
   // Every slot has a node that answers. Cheap; for readiness and for "is it worth a try".
   [[nodiscard]] bool ready() const noexcept;
   // Whether a call to that slot would be sent now.

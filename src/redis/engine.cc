@@ -41,7 +41,8 @@ void Engine::Submit(Call& call, const Request& request) {
   }
   flight.slot = request.slot < kSlots  ? request.slot
                 : request.keys.empty() ? kSlotOfKey
-                                       : SlotOf(request.keys.front());
+                : is_divided()         ? SlotOf(request.keys.front())
+                                       : uint16_t{0};
   flight.deadline = now_ + (request.timeout.count() > 0 ? request.timeout : options_.timeout);
   wheel_.Set(flight, flight.deadline);
   Arm(Wheel::FoundAt(flight.deadline));
@@ -101,8 +102,7 @@ void Engine::MarkDirty() {
   }
 }
 
-void Engine::OnTurnEnd() {
-  turn_wanted_ = false;
+void Engine::Flush() {
   for (const auto& node : nodes_) {
     for (const auto& link : node->links) {
       if (link->has_output()) {
@@ -111,6 +111,19 @@ void Engine::OnTurnEnd() {
       }
     }
   }
+}
+
+// Who asks again at once is sent before what other connections brought is looked at, so that Redis
+// has something to do meanwhile.
+void Engine::OnHeard() {
+  if (turn_wanted_) {
+    Flush();
+  }
+}
+
+void Engine::OnTurnEnd() {
+  turn_wanted_ = false;
+  Flush();
   telling_.swap(failing_);
   for (Flight* const flight : telling_) {
     const Failure failure = flight->failure;

@@ -40,6 +40,10 @@ class Engine final : private LinkOwner {
   void OnTurnEnd();
   void OnTime();
 
+  // Otherwise one node has all slots.
+  [[nodiscard]] bool is_divided() const noexcept {
+    return options_.topology == Topology::kCluster || options_.topology == Topology::kList;
+  }
   [[nodiscard]] uint32_t GroupOf(std::string_view key) const noexcept;
   [[nodiscard]] bool ready() const noexcept;
   [[nodiscard]] bool IsUsable(uint16_t slot) const noexcept;
@@ -61,6 +65,7 @@ class Engine final : private LinkOwner {
   void Fail(Flight& flight, const Failure& failure);
   void FailSoon(Flight& flight, const Failure& failure);
   void MarkDirty();
+  void Flush();
   void Count(Node* node, FailureKind kind);
 
   // engine_nodes.cc: connections, breakers, time.
@@ -81,6 +86,7 @@ class Engine final : private LinkOwner {
   void OnReady(Link& link) override;
   void OnAnswer(Link& link, Ask ask, Flight* flight, const codec::resp::Reply& reply) override;
   void OnPush(Link& link, const codec::resp::Reply& reply) override;
+  void OnHeard() override;
   void OnDown(Link& link, Trouble why, std::string_view text) override;
   void OnLost(Link& link, Flight& flight) override;
 

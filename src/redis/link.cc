@@ -118,7 +118,7 @@ void Link::OnBytes(base::ByteBuffer& input) {
   while (!input.empty()) {
     const ReplyState state = parser_.Parse(input.view());
     if (state == ReplyState::kMore) {
-      return;
+      break;
     }
     if (state == ReplyState::kError) {
       const char first = input.view().front();
@@ -135,6 +135,7 @@ void Link::OnBytes(base::ByteBuffer& input) {
     }
     input.Consume(parser_.consumed());
   }
+  owner_.OnHeard();
 }
 
 void Link::OnReply(const Reply& reply) {

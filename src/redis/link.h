@@ -60,6 +60,8 @@ class LinkOwner {
   // To everything but the greeting. `flight` is that of kCall. May close the link.
   virtual void OnAnswer(Link& link, Ask ask, Flight* flight, const codec::resp::Reply& reply) = 0;
   virtual void OnPush(Link& link, const codec::resp::Reply& reply) = 0;
+  // After all answers that one read brought.
+  virtual void OnHeard() = 0;
   // It has ended by itself, or could not begin. OnLost has been called for every call under way.
   virtual void OnDown(Link& link, Trouble why, std::string_view text) = 0;
   virtual void OnLost(Link& link, Flight& flight) = 0;

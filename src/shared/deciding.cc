@@ -83,7 +83,9 @@ void Deciding::Prepare() {
       continue;
     }
     part.digest = lane_.common.secret.Of(part.quota->scope, part.quota->plan.kind(), ask.key);
-    part.group = !lane_.open() ? 0 : lane_.client().GroupOf(script::KeyName::OfState(part.digest));
+    if (lane_.open() && lane_.client().is_divided()) {
+      part.group = lane_.client().GroupOf(script::KeyName::OfState(part.digest));
+    }
   }
 }
 
@@ -262,13 +264,16 @@ void Deciding::Group::Submit() {
   const Common& common = owner_.lane_.common;
   const bool charges =
       mode == ChargeMode::kAdmit || mode == ChargeMode::kCountAlways || mode == ChargeMode::kUpTo;
+  const bool has_periods = std::any_of(parts.begin(), parts.end(), [](const Part* part) {
+    return part->quota->quota.algorithm() == Algorithm::kCalendar;
+  });
   call_.Encode(asks_, {.id = owner_.request_->id.empty() || !charges ? nullptr : &owner_.id_,
                        .id_memory_ms = common.id_memory_ms,
                        .claim = owner_.claim_,
                        // Told by the store that we are far off, we go by its own time.
-                       .around_us = again_ ? 0 : common.WallUs(),
+                       .around_us = again_ || !has_periods ? 0 : common.WallUs(),
                        .marks = owner_.wants_marks_});
-  asked_ns_ = common.NowNs();
+  asked_ns_ = again_ ? common.NowNs() : owner_.now_ns_;
   owner_.lane_.client().Submit(
       *this,
       {.script = &ScriptOf(call_.script()), .keys = call_.keys(), .arguments = call_.arguments()});
@@ -369,6 +374,7 @@ void Deciding::AfterChecking() {
     Finish();
     return;
   }
+  now_ns_ = lane_.common.NowNs();
   Send(Phase::kCharging);
 }
 
@@ -380,7 +386,10 @@ bool Deciding::AnyDenied() const noexcept {
 }
 
 void Deciding::Finish() {
-  now_ns_ = lane_.common.NowNs();
+  if (std::any_of(parts_.begin(), parts_.end(),
+                  [](const Part& part) { return part.fate == Fate::kFailed; })) {
+    now_ns_ = lane_.common.NowNs();
+  }
   // Who is denied by the store already need not be charged here, only told how it stands.
   bool denied = all_or_nothing() && AnyDenied();
   for (Part& part : parts_) {

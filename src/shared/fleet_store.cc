@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <future>
+#include <optional>
 #include <utility>
 
 #include "shared/deciding.h"
@@ -17,6 +18,8 @@ constexpr Duration kStartEvery = std::chrono::milliseconds(2);
 constexpr int kStartLooks = 500;
 constexpr Duration kRepayEvery = std::chrono::milliseconds(10);
 constexpr Duration kLookEvery = std::chrono::milliseconds(250);
+constexpr size_t kIdleMax = 1024;
+constexpr size_t kToldDepthMax = 8;
 
 // What attached loops ask by. A fiber stays on its thread, so this is its own.
 struct Attached {
@@ -59,6 +62,12 @@ struct FleetStore::House {
   int waited = 0;
   size_t cursor = 0;
   bool found_some = false;  // in this pass over the book
+};
+
+// A function to be told, and what tells it; kept and used again.
+struct FleetStore::Told {
+  std::optional<Completion> completion;
+  std::function<void()> then;
 };
 
 Result<std::shared_ptr<FleetStore>> FleetStore::Create(const RedisOptions& options) {
@@ -218,18 +227,42 @@ void FleetStore::Decide(SharedRequest& request) noexcept {
   });
 }
 
+// Who asks again when it is told is already where it has to be. Not for ever: what is decided
+// without a call is told at once, inside the question.
 void FleetStore::DecideThen(SharedRequest& request, std::function<void()> done) {
-  own_loop_.Post([this, &request, then = std::move(done)] {
-    // Belongs to itself until it is told.
-    auto self = std::make_shared<std::unique_ptr<Completion>>();
-    *self = std::make_unique<Completion>([self, then] {
-      const std::unique_ptr<Completion> told = std::move(*self);
-      then();
+  if (net::Loop::Current() == &own_loop_ && told_depth_ < kToldDepthMax) {
+    DecideHere(request, std::move(done));
+  } else {
+    own_loop_.Post([this, &request, then = std::move(done)]() mutable {
+      DecideHere(request, std::move(then));
     });
-    std::unique_ptr<Deciding> deciding = own_lane_->TakeDeciding();
-    Deciding& running = *deciding;
-    running.Start(request, **self, std::move(deciding));
+  }
+}
+
+void FleetStore::DecideHere(SharedRequest& request, std::function<void()> then) {
+  std::unique_ptr<Told> taken;
+  if (idle_.empty()) {
+    taken = std::make_unique<Told>();
+  } else {
+    taken = std::move(idle_.back());
+    idle_.pop_back();
+  }
+  Told* const told = taken.release();  // its own until it is told
+  told->then = std::move(then);
+  told->completion.emplace([this, told] {
+    const std::function<void()> tell = std::move(told->then);
+    if (idle_.size() < kIdleMax) {
+      idle_.emplace_back(told);
+    } else {
+      delete told;
+    }
+    ++told_depth_;
+    tell();
+    --told_depth_;
   });
+  std::unique_ptr<Deciding> deciding = own_lane_->TakeDeciding();
+  Deciding& running = *deciding;
+  running.Start(request, *told->completion, std::move(deciding));
 }
 
 void FleetStore::Ask(std::span<OneCall* const> calls) noexcept {

@@ -80,6 +80,7 @@ class FleetStore final : public SharedStore {
   // Runs `begin` on a lane's loop and waits until all that it added to the completion is done.
   template <class Begin>
   void RunAndWait(const Begin& begin);
+  void DecideHere(SharedRequest& request, std::function<void()> then);
   void Ask(std::span<OneCall* const> calls) noexcept;
   uint32_t GiveBackLocally(SharedReceipt& receipt) noexcept;
   void KeepLocally(const SharedRequest& request, LocalReservation reservation,
@@ -108,8 +109,11 @@ class FleetStore final : public SharedStore {
   SharedStoreStats ended_ WEIR_GUARDED_BY(mutex_);  // of lanes that are gone
 
   struct House;
-  std::unique_ptr<House> house_;    // on the own loop only
-  std::unique_ptr<Lane> own_lane_;  // likewise
+  struct Told;
+  std::unique_ptr<House> house_;             // on the own loop only
+  std::vector<std::unique_ptr<Told>> idle_;  // likewise, as the next two
+  size_t told_depth_ = 0;                    // functions that are told inside one another
+  std::unique_ptr<Lane> own_lane_;           // likewise
   net::Loop own_loop_;
 };
 

@@ -1,4 +1,7 @@
 // weir/redis.h.
+#include <functional>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "weir/redis.h"
@@ -20,6 +23,7 @@ struct AsyncCheck {
   std::string key;
   SharedAsk ask;
   SharedRequest request;
+  std::function<void(const Decision&)> done;
 };
 
 }  // namespace
@@ -53,12 +57,15 @@ Decision RedisLimiter::Check(std::string_view key, Cost cost) noexcept {
 
 void RedisLimiter::CheckThen(std::string_view key, Cost cost,
                              std::function<void(const Decision&)> done) {
-  auto check = std::make_shared<AsyncCheck>();
+  auto* const check = new AsyncCheck;  // its own until it is told, which happens once
   check->key = key;
   check->ask = {.quota = bound_, .key = check->key, .cost = cost, .on_failure = on_failure_};
   check->request.asks = {&check->ask, 1};
-  store_->DecideThen(check->request,
-                     [check, then = std::move(done)] { then(check->ask.decision); });
+  check->done = std::move(done);
+  store_->DecideThen(check->request, [check] {
+    const std::unique_ptr<AsyncCheck> told(check);
+    told->done(told->ask.decision);
+  });
 }
 
 }  // namespace weir
