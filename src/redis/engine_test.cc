@@ -62,6 +62,27 @@ TEST_F(EngineTest, AllCallsOfATurnLeaveInOneWriteAndAnswersGoByPosition) {
   EXPECT_EQ(engine->status().nodes[0].in_flight, 0U);
 }
 
+TEST_F(EngineTest, WhoAsksAgainWhenAnsweredIsSentWithTheOthersOfThatRead) {
+  Make("redis://h?connections=2");
+  Greet(line(0));
+  Greet(line(1));
+  Probed calls[4];
+  Probed next[2];
+  for (Probed& call : calls) {
+    Get(call, "a");
+  }
+  Turn();
+  (void)line(0).Commands();
+  const int writes = line(0).writes;
+  calls[0].then = [&] { Get(next[0], "b"); };
+  calls[2].then = [&] { Get(next[1], "c"); };
+  line(0).Say("$1\r\nA\r\n$1\r\nA\r\n");
+  EXPECT_EQ(line(0).writes, writes + 1);  // before the turn ends
+  EXPECT_EQ(line(0).Commands(), (Strings{"GET b", "GET c"}));
+  Turn();
+  EXPECT_EQ(line(0).writes, writes + 1);
+}
+
 TEST_F(EngineTest, ALateAnswerIsDroppedByItsPosition) {
   Make("redis://h");
   Greet(line(0));

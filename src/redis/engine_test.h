@@ -1,6 +1,7 @@
 // An engine whose world is a script: connections are buffers, time moves when told.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,6 +25,9 @@ class Probed final : public Call {
     ++ended;
     value = reply.type == codec::resp::ReplyType::kInteger ? std::to_string(reply.integer)
                                                            : std::string(reply.text);
+    if (then) {
+      then();
+    }
   }
   void OnFailure(const Failure& failure) noexcept override {
     ++ended;
@@ -35,6 +39,7 @@ class Probed final : public Call {
   std::string value;
   std::optional<Failure> failed;
   std::string text;
+  std::function<void()> then;  // after a reply
 };
 
 class ScriptedHost final : public Host {

@@ -345,6 +345,25 @@ TEST_F(FleetStoreTest, ALimiterAsksAndAnswersLater) {
   EXPECT_FALSE(RedisLimiter::Create(*Quota::Parse("3/day"), nullptr, "api"));
 }
 
+// A denial that is remembered is told inside the question.
+TEST_F(FleetStoreTest, WhoAsksAgainFromWithinDoesNotPileUp) {
+  const std::shared_ptr<SharedStore> store(store_.get(), [](SharedStore*) {});
+  auto limiter = *RedisLimiter::Create(*Quota::Parse("1/day burst 1"), store, "again");
+  EXPECT_TRUE(limiter.Check("k").allowed());
+  EXPECT_FALSE(limiter.Check("k").allowed());
+  std::promise<int> answered;
+  int left = 200'000;
+  std::function<void(const Decision&)> again = [&](const Decision&) {
+    if (--left == 0) {
+      answered.set_value(left);
+    } else {
+      limiter.CheckThen("k", 1, again);
+    }
+  };
+  limiter.CheckThen("k", 1, again);
+  EXPECT_EQ(answered.get_future().get(), 0);
+}
+
 TEST_F(FleetStoreTest, TellsOfItsNodes) {
   AskOne(*store_, Bound(*store_, kSlow), "k");
   EXPECT_TRUE(Eventually([&] {
