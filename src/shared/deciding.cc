@@ -169,17 +169,15 @@ bool Deciding::MustCheckFirst() const noexcept {
   if (!all_or_nothing() || !request_->id.empty()) {
     return false;
   }
-  const Part* first = nullptr;
-  bool several = false;
-  bool near = false;
-  for (const Part& part : parts_) {
-    if (part.fate == Fate::kOpen && part.has_say()) {
-      several = several || (first != nullptr && first->group != part.group);
-      first = first == nullptr ? &part : first;
-      near = near || lane_.common.book.IsNearLimit(part.book_key(), part.ask->cost.units, now_ns_);
-    }
-  }
-  return several && near;
+  const auto asks = [](const Part& part) { return part.fate == Fate::kOpen && part.has_say(); };
+  const auto first = std::find_if(parts_.begin(), parts_.end(), asks);
+  const bool several = std::any_of(first, parts_.end(), [&](const Part& part) {
+    return asks(part) && part.group != first->group;
+  });
+  return several && std::any_of(first, parts_.end(), [&](const Part& part) {
+           return asks(part) &&
+                  lane_.common.book.IsNearLimit(part.book_key(), part.ask->cost.units, now_ns_);
+         });
 }
 
 Deciding::Group& Deciding::NewGroup(ChargeMode mode) {

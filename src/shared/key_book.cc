@@ -34,7 +34,7 @@ Result<std::unique_ptr<KeyBook>> KeyBook::Create(size_t bytes) {
                           " bytes are not allowed; expected at least " + std::to_string(kMinBytes));
   }
   const size_t sets = std::bit_floor(bytes / (kWays * sizeof(Cell)));
-  base::MappedMemory memory(sets * kWays * sizeof(Cell), base::MappedMemory::Pages::kDefault);
+  base::MappedMemory memory(sets * kWays * sizeof(Cell), base::MappedMemory::Pages::kHuge);
   if (memory.data() == nullptr) {
     return Error{ErrorCode::kUnavailable,
                  "memory of keys: the system refuses " + std::to_string(bytes) + " bytes"};
@@ -47,15 +47,21 @@ KeyBook::KeyBook(base::MappedMemory memory, size_t sets)
     : memory_(std::move(memory)),
       sets_(sets),
       cells_(static_cast<Cell*>(memory_.data())),
+      tags_(std::make_unique<uint64_t[]>(sets)),
       locks_(std::make_unique<base::SpinLock[]>(kLocks)) {}
 
 KeyBook::Place KeyBook::PlaceOf(const BookKey& key) noexcept {
   const size_t set = key.low & (sets_ - 1);
-  return {{cells_ + set * kWays, kWays}, &locks_[set % kLocks]};
+  return {{cells_ + set * kWays, kWays}, &tags_[set], &locks_[set % kLocks]};
 }
 
-KeyBook::Cell* KeyBook::Find(std::span<Cell> cells, const BookKey& key) noexcept {
-  for (Cell& cell : cells) {
+// Only cells with the key's tag are looked at: each is a cache line, as a rule a cold one.
+KeyBook::Cell* KeyBook::Find(const Place& place, const BookKey& key) noexcept {
+  constexpr uint64_t kOnes = 0x0101010101010101U;
+  const uint64_t differs = *place.tags ^ (kOnes * TagOf(key));
+  // Bytes of zero; above the first of them there may be false alarms.
+  for (uint64_t same = (differs - kOnes) & ~differs & (kOnes << 7); same != 0; same &= same - 1) {
+    Cell& cell = place.cells[static_cast<size_t>(std::countr_zero(same)) / 8];
     if (cell.key == key) {
       return &cell;
     }
@@ -67,15 +73,15 @@ int64_t KeyBook::TellsUntil(const Cell& cell) noexcept {
   return std::max({cell.reset_ns, cell.tat_ns, cell.retry_ns});
 }
 
-KeyBook::Cell& KeyBook::FindOrMake(std::span<Cell> cells, const BookKey& key,
+KeyBook::Cell& KeyBook::FindOrMake(const Place& place, const BookKey& key,
                                    int64_t now_ns) noexcept {
-  if (Cell* const found = Find(cells, key)) {
+  if (Cell* const found = Find(place, key)) {
     return *found;
   }
   // Units that are owed outweigh any time.
   const auto worth = [](const Cell& cell) { return std::pair(cell.units != 0, TellsUntil(cell)); };
-  Cell* least = cells.data();
-  for (Cell& cell : cells) {
+  Cell* least = place.cells.data();
+  for (Cell& cell : place.cells) {
     if (worth(cell) < worth(*least)) {
       least = &cell;
     }
@@ -89,18 +95,20 @@ KeyBook::Cell& KeyBook::FindOrMake(std::span<Cell> cells, const BookKey& key,
   }
   *least = Cell{};
   least->key = key;
+  const auto shift = static_cast<unsigned>(8 * (least - place.cells.data()));
+  *place.tags = (*place.tags & ~(uint64_t{0xff} << shift)) | TagOf(key) << shift;
   return *least;
 }
 
 void KeyBook::NoteReply(const BookKey& key, const BookQuota& quota, const Decision& decision,
                         uint64_t cost, int64_t asked_ns, Denial denial, Word word) noexcept {
-  const auto [cells, lock] = PlaceOf(key);
-  const base::SpinLockHolder held(*lock);
-  Cell* found = Find(cells, key);
+  const Place place = PlaceOf(key);
+  const base::SpinLockHolder held(*place.lock);
+  Cell* found = Find(place, key);
   if (found == nullptr && decision.allowed() && decision.reset_after <= Duration::zero()) {
     return;  // as good as new: there is nothing to remember
   }
-  Cell& cell = found != nullptr ? *found : FindOrMake(cells, key, asked_ns);
+  Cell& cell = found != nullptr ? *found : FindOrMake(place, key, asked_ns);
   if (asked_ns < cell.asked_ns) {
     return;  // another loop was told something newer
   }
@@ -128,9 +136,9 @@ void KeyBook::NoteReply(const BookKey& key, const BookQuota& quota, const Decisi
 KeyBook::Settling KeyBook::TakeSettling(const BookKey& key, const BookQuota& quota, uint64_t cost,
                                         int64_t now_ns, Decision& decision) noexcept {
   const LocalPlan& plan = quota.plan;
-  const auto [cells, lock] = PlaceOf(key);
-  const base::SpinLockHolder held(*lock);
-  Cell* const cell = Find(cells, key);
+  const Place place = PlaceOf(key);
+  const base::SpinLockHolder held(*place.lock);
+  Cell* const cell = Find(place, key);
   if (cell == nullptr || cell->asked_ns > 0 || cell->tat_ns == 0 || cell->quota != quota.number) {
     return Settling::kNot;
   }
@@ -149,9 +157,9 @@ KeyBook::Settling KeyBook::TakeSettling(const BookKey& key, const BookQuota& quo
 }
 
 void KeyBook::GiveBackSettling(const BookKey& key, const BookQuota& quota, uint64_t cost) noexcept {
-  const auto [cells, lock] = PlaceOf(key);
-  const base::SpinLockHolder held(*lock);
-  Cell* const cell = Find(cells, key);
+  const Place place = PlaceOf(key);
+  const base::SpinLockHolder held(*place.lock);
+  Cell* const cell = Find(place, key);
   if (cell != nullptr && cell->asked_ns <= 0 && cell->quota == quota.number) {
     cell->tat_ns -= static_cast<int64_t>(quota.plan.CostNs(cost));
   }
@@ -159,9 +167,9 @@ void KeyBook::GiveBackSettling(const BookKey& key, const BookQuota& quota, uint6
 
 bool KeyBook::FindDenial(const BookKey& key, const BookQuota& quota, uint64_t cost, int64_t now_ns,
                          Duration longest, Decision& decision) noexcept {
-  const auto [cells, lock] = PlaceOf(key);
-  const base::SpinLockHolder held(*lock);
-  const Cell* const cell = Find(cells, key);
+  const Place place = PlaceOf(key);
+  const base::SpinLockHolder held(*place.lock);
+  const Cell* const cell = Find(place, key);
   if (cell == nullptr || cell->retry_ns <= now_ns || cell->quota != quota.number ||
       cost < cell->refused || cost > quota.plan.burst ||
       now_ns - cell->asked_ns >= longest.count()) {
@@ -185,18 +193,18 @@ bool KeyBook::FindDenial(const BookKey& key, const BookQuota& quota, uint64_t co
 }
 
 void KeyBook::ForgetDenial(const BookKey& key) noexcept {
-  const auto [cells, lock] = PlaceOf(key);
-  const base::SpinLockHolder held(*lock);
-  if (Cell* const cell = Find(cells, key)) {
+  const Place place = PlaceOf(key);
+  const base::SpinLockHolder held(*place.lock);
+  if (Cell* const cell = Find(place, key)) {
     cell->retry_ns = 0;
     cell->refused = 0;
   }
 }
 
 void KeyBook::Forget(const BookKey& key) noexcept {
-  const auto [cells, lock] = PlaceOf(key);
-  const base::SpinLockHolder held(*lock);
-  if (Cell* const cell = Find(cells, key)) {
+  const Place place = PlaceOf(key);
+  const base::SpinLockHolder held(*place.lock);
+  if (Cell* const cell = Find(place, key)) {
     if (cell->units != 0) {
       owing_.fetch_sub(1, std::memory_order_relaxed);
     }
@@ -205,18 +213,18 @@ void KeyBook::Forget(const BookKey& key) noexcept {
 }
 
 uint32_t KeyBook::LastRemaining(const BookKey& key, uint32_t fresh, int64_t now_ns) noexcept {
-  const auto [cells, lock] = PlaceOf(key);
-  const base::SpinLockHolder held(*lock);
-  const Cell* const cell = Find(cells, key);
+  const Place place = PlaceOf(key);
+  const base::SpinLockHolder held(*place.lock);
+  const Cell* const cell = Find(place, key);
   return cell == nullptr || cell->asked_ns <= 0 || cell->reset_ns <= now_ns
              ? fresh
              : std::min(cell->remaining, fresh);
 }
 
 bool KeyBook::IsNearLimit(const BookKey& key, uint64_t cost, int64_t now_ns) noexcept {
-  const auto [cells, lock] = PlaceOf(key);
-  const base::SpinLockHolder held(*lock);
-  const Cell* const cell = Find(cells, key);
+  const Place place = PlaceOf(key);
+  const base::SpinLockHolder held(*place.lock);
+  const Cell* const cell = Find(place, key);
   return cell != nullptr && cell->asked_ns > 0 && cell->reset_ns > now_ns &&
          cell->remaining / 2 < cost;
 }
@@ -235,14 +243,14 @@ void KeyBook::Take(const BookKey& key, const BookQuota& quota, uint64_t cost, Ch
                    MayHaveRun known, int64_t now_ns, Decision& decision,
                    LocalReceipt* receipt) noexcept {
   const LocalPlan& plan = quota.plan;
-  const auto [cells, lock] = PlaceOf(key);
-  const base::SpinLockHolder held(*lock);
+  const Place place = PlaceOf(key);
+  const base::SpinLockHolder held(*place.lock);
   const bool writes = mode != ChargeMode::kDryRun && cost != 0;
   Cell looked_at;
-  if (const Cell* const found = writes ? nullptr : Find(cells, key)) {
+  if (const Cell* const found = writes ? nullptr : Find(place, key)) {
     looked_at = *found;
   }
-  Cell& cell = writes ? FindOrMake(cells, key, now_ns) : looked_at;
+  Cell& cell = writes ? FindOrMake(place, key, now_ns) : looked_at;
   if (cell.tat_ns == 0 || (cell.asked_ns != 0 && cell.reset_ns <= now_ns)) {
     cell.tat_ns = now_ns;  // a stranger, or one that the store would call as good as new by now
   }
@@ -283,9 +291,9 @@ void KeyBook::Take(const BookKey& key, const BookQuota& quota, uint64_t cost, Ch
 uint32_t KeyBook::GiveBack(const BookKey& key, const BookQuota& quota, LocalReceipt& receipt,
                            int64_t now_ns) noexcept {
   const LocalReceipt paid = std::exchange(receipt, {});
-  const auto [cells, lock] = PlaceOf(key);
-  const base::SpinLockHolder held(*lock);
-  Cell* const cell = Find(cells, key);
+  const Place place = PlaceOf(key);
+  const base::SpinLockHolder held(*place.lock);
+  Cell* const cell = Find(place, key);
   if (cell == nullptr || paid.charged == 0) {
     return 0;
   }
@@ -320,17 +328,17 @@ uint32_t KeyBook::TakeOwedOf(Cell& cell, const LocalPlan& plan, int64_t now_ns) 
 }
 
 uint32_t KeyBook::TakeOwed(const BookKey& key, const BookQuota& quota, int64_t now_ns) noexcept {
-  const auto [cells, lock] = PlaceOf(key);
-  const base::SpinLockHolder held(*lock);
-  Cell* const cell = Find(cells, key);
+  const Place place = PlaceOf(key);
+  const base::SpinLockHolder held(*place.lock);
+  Cell* const cell = Find(place, key);
   return cell == nullptr ? 0 : TakeOwedOf(*cell, quota.plan, now_ns);
 }
 
 void KeyBook::PutOwedBack(const BookKey& key, const BookQuota& quota, uint32_t units,
                           int64_t now_ns) noexcept {
-  const auto [cells, lock] = PlaceOf(key);
-  const base::SpinLockHolder held(*lock);
-  Cell& cell = FindOrMake(cells, key, now_ns);
+  const Place place = PlaceOf(key);
+  const base::SpinLockHolder held(*place.lock);
+  Cell& cell = FindOrMake(place, key, now_ns);
   cell.quota = quota.number;
   // As it was before they were taken: the last of the debt is theirs.
   const auto owed_ns = static_cast<int64_t>(quota.plan.CostNs(units));

@@ -3,10 +3,11 @@
 // serves three ends: the local share while the store is away (local_share.h), denials that need no
 // further round trip, and the question whether a key is near its limit.
 //
-// A key has one cell of a cache line, in one of eight places; places share a lock that is held for
-// a few instructions. A cell that tells nothing any more makes room for a new one. If all eight
-// tell something, the one that would soonest tell nothing goes, and that is counted: its key will
-// be a stranger here. Cells with units that the store still has to be told of go last.
+// A key has one cell of a cache line, in one of eight places, and a byte by which it is found among
+// them; places share a lock that is held for a few instructions. A cell that tells nothing any more
+// makes room for a new one. If all eight tell something, the one that would soonest tell nothing
+// goes, and that is counted: its key will be a stranger here. Cells with units that the store still
+// has to be told of go last.
 //
 // Thread-safe. Instants are nanoseconds of one monotonic clock, and above zero.
 #pragma once
@@ -150,12 +151,13 @@ class KeyBook {
 
   struct Place {
     std::span<Cell> cells;
+    uint64_t* tags;  // a byte a cell, of the key that it was last given to
     base::SpinLock* lock;
   };
+  [[nodiscard]] static uint64_t TagOf(const BookKey& key) noexcept { return key.high >> 56; }
   [[nodiscard]] Place PlaceOf(const BookKey& key) noexcept;
-  [[nodiscard]] static Cell* Find(std::span<Cell> cells, const BookKey& key) noexcept;
-  [[nodiscard]] Cell& FindOrMake(std::span<Cell> cells, const BookKey& key,
-                                 int64_t now_ns) noexcept;
+  [[nodiscard]] static Cell* Find(const Place& place, const BookKey& key) noexcept;
+  [[nodiscard]] Cell& FindOrMake(const Place& place, const BookKey& key, int64_t now_ns) noexcept;
   [[nodiscard]] static int64_t TellsUntil(const Cell& cell) noexcept;
   uint32_t TakeOwedOf(Cell& cell, const LocalPlan& plan, int64_t now_ns) noexcept;
   void AddUnits(Cell& cell, uint64_t units) noexcept;
@@ -163,6 +165,7 @@ class KeyBook {
   const base::MappedMemory memory_;
   const size_t sets_;
   Cell* const cells_;
+  const std::unique_ptr<uint64_t[]> tags_;  // by set
   const std::unique_ptr<base::SpinLock[]> locks_;
   std::atomic<int64_t> owing_{0};  // cells with units
   std::atomic<uint64_t> evicted_{0};

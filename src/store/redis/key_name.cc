@@ -8,6 +8,17 @@ namespace {
 constexpr uint64_t kStateWord = 0x6574617473;  // "state"
 constexpr uint64_t kNameWord = 0x656d616e;     // "name"
 
+constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+// Twelve bits, the low ones first.
+constexpr auto kPairs = [] {
+  std::array<std::array<char, 2>, 4096> pairs{};
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    pairs[i] = {kLetters[i & 63], kLetters[i >> 6]};
+  }
+  return pairs;
+}();
+
 }  // namespace
 
 KeySecret::KeySecret(std::string_view text) noexcept : key_{} {
@@ -55,13 +66,16 @@ void KeyName::Append(std::string_view text) noexcept {
 }
 
 void KeyName::Append(const Digest& digest) noexcept {
-  constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   // Six bits a letter from the low end of each word; the last letter of each has four.
+  char* at = text_.data() + size_;
   for (const uint64_t word : digest) {
-    for (unsigned shift = 0; shift < 64; shift += 6) {
-      text_[size_++] = kLetters[word >> shift & 63];
+    for (unsigned shift = 0; shift < 60; shift += 12) {
+      std::memcpy(at, kPairs[word >> shift & 4095].data(), 2);
+      at += 2;
     }
+    *at++ = kLetters[word >> 60];
   }
+  size_ = static_cast<uint8_t>(at - text_.data());
 }
 
 }  // namespace weir::script
