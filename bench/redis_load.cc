@@ -80,16 +80,21 @@ class Load {
     WaitForRest();
   }
 
+  // What is due is sent every kTickNs: to sleep once a question would cost more than the question.
   // A question that finds none free is not sent, and counts as an error.
   void RunOnTime() {
+    constexpr int64_t kTickNs = 100'000;
     const auto gap_ns = static_cast<int64_t>(1e9 / shape_.rate);
     const auto count = static_cast<int64_t>(shape_.seconds * shape_.rate);
     const int64_t begin_ns = NowNs();
+    int64_t woken_ns = begin_ns;
     stop_ = true;  // nothing follows an answer
     for (int64_t i = 0; i < count; ++i) {
       const int64_t due_ns = begin_ns + i * gap_ns;
-      if (NowNs() < due_ns) {
-        std::this_thread::sleep_until(SteadyClock::time_point(SteadyClock::duration(due_ns)));
+      if (due_ns > woken_ns) {
+        const int64_t until_ns = std::max(due_ns, woken_ns + kTickNs);
+        std::this_thread::sleep_until(SteadyClock::time_point(SteadyClock::duration(until_ns)));
+        woken_ns = NowNs();
       }
       Question& question = questions_[static_cast<size_t>(i) % questions_.size()];
       if (question.busy.load(std::memory_order_acquire)) {
