@@ -5,6 +5,7 @@
 //
 // RULES limits are asked at once, all or nothing, each for a key of its own. Latency counts from
 // when a question should have left.
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -83,7 +84,8 @@ class Load {
   // What is due is sent every kTickNs: to sleep once a question would cost more than the question.
   // A question that finds none free is not sent, and counts as an error.
   void RunOnTime() {
-    constexpr int64_t kTickNs = 100'000;
+    constexpr int64_t kTickNs = 50'000;
+    ::prctl(PR_SET_TIMERSLACK, 1UL);  // woken on time, not within another 50 us
     const auto gap_ns = static_cast<int64_t>(1e9 / shape_.rate);
     const auto count = static_cast<int64_t>(shape_.seconds * shape_.rate);
     const int64_t begin_ns = NowNs();

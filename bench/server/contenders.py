@@ -22,9 +22,9 @@ def missing(name, why):
 
 
 def pinned(cpu):
-    """For Popen: the child runs on this processor, where there are two of them. None: on any."""
+    """For Popen: the child runs on this processor, where there are two of them."""
     def pin():
-        if cpu is not None and cpu in os.sched_getaffinity(0):
+        if cpu in os.sched_getaffinity(0):
             os.sched_setaffinity(0, {cpu})
     return pin
 
