@@ -9,16 +9,14 @@
 --   the long reply
 -- Reply, short: the debt before the charge, in microseconds; -1 less that debt if it does not fit
 -- Reply, long: 1 or 0, the time, the TAT before the charge
-if ARGV[3] and #ARGV[1] < 17 then
-  local call, key, code = redis.call, KEYS[1], ARGV[3]
-  local inc, tol = ARGV[1] + 0, ARGV[2] + 0
+local a = ARGV
+if a[3] and #a[1] < 17 then
+  local call, key, code = redis.call, KEYS[1], a[3]
+  local inc, tol = a[1] + 0, a[2] + 0
   local t = call('TIME')
   local now = t[1] * 1000000 + t[2]
   local v = call('GET', key)
-  local mark = now % 134217728 < 67108864 and 2.7e15 or 5.4e15
-  if tol > 66000000 then
-    mark = 0
-  end
+  local mark = tol > 66000000 and 0 or now % 134217728 < 67108864 and 2.7e15 or 5.4e15
   local debt, ours = 0, false
   if v then
     local sub = string.sub
@@ -38,19 +36,19 @@ if ARGV[3] and #ARGV[1] < 17 then
     local owed, format = debt > 0 and debt or 0, string.format
     local fits = owed + inc <= tol
     if fits and ours then
-      call('INCRBY', key, debt >= 0 and ARGV[1] .. '000' or format('%d000', inc - debt))
+      call('INCRBY', key, debt >= 0 and a[1] .. '000' or format('%d000', inc - debt))
     elseif fits then
       local tat = now + owed + inc
       local ends = mark > 0 and now - now % 67108864 + 134217728 or tat + 1001000
       call('SET', key, format('%d%s', tat + mark, code), 'PXAT', format('%d', ends / 1000))
     end
     if fits or call('PTTL', key) ~= -1 then
-      if ARGV[4] then
+      if a[4] then
         return {fits and 1 or 0, now, now + owed}
       end
       return fits and owed or -1 - owed
     end
   end
-  ARGV[1], ARGV[2], ARGV[3] = struct.pack('<dddd', 0, inc, tol, code), nil, nil
+  a[1], a[2], a[3] = struct.pack('<dddd', 0, inc, tol, code), nil, nil
 end
 
