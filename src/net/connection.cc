@@ -176,7 +176,7 @@ void Connection::Answer() {
 void Connection::AnswerAll() {
   for (;;) {
     answering_ = true;
-    loop_.LendOutput(output_);
+    BorrowOutput();
     // The padding behind the input is there: every read reserved it.
     const Session::Progress progress = session_->OnBytes(input_.span(), output_);
     answering_ = false;
@@ -191,10 +191,7 @@ void Connection::AnswerAll() {
     if (next_ == Next::kMessage && input_.size() > limits_.input_bytes_max) {
       next_ = Next::kClose;  // no session asks for so much; a fault of ours is kept small
     }
-    const bool later = !output_.empty() && (next_ == Next::kIdle || next_ == Next::kMessage);
-    if (later) {
-      loop_.FlushSoon(*this);
-    } else if (!Flush()) {
+    if (!Flush()) {
       return;
     }
     if (next_ == Next::kAgain) {
@@ -205,9 +202,7 @@ void Connection::AnswerAll() {
       return;
     }
     state_ = State::kReading;
-    if (!later) {
-      loop_.TakeOutput(output_);
-    }
+    ReturnOutput();
     if (next_ == Next::kIdle) {
       input_.Shrink(kKeptBytes);
       SetTimeout(loop_.draining() ? kLeavingSeconds : limits_.idle_s);
@@ -222,12 +217,17 @@ void Connection::AnswerAll() {
   }
 }
 
-// What was answered in this turn of the loop.
-void Connection::FlushNow() {
-  flush_wanted_ = false;
-  // While the session is at it what it has written is its own; then it is sent when it has ended.
-  if (state_ == State::kReading && !answering_ && Flush()) {
-    loop_.TakeOutput(output_);
+void Connection::BorrowOutput() {
+  if (output_.capacity() == 0) {
+    output_.Swap(loop_.spare_output());
+  }
+}
+
+// Unless somebody else has done so, while this one waited. REQUIRES: all of it is sent.
+void Connection::ReturnOutput() {
+  output_.Shrink(kKeptBytes);
+  if (loop_.spare_output().capacity() == 0) {
+    output_.Swap(loop_.spare_output());
   }
 }
 

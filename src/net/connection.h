@@ -57,11 +57,12 @@ class Connection final : public Deadlines::Entry, private SessionHost, private R
   void Answer();
   void AnswerAll();
   bool Flush();
-  void FlushNow();
   void WriteRest();
   void Leave();
   void Wake();
   void WakeSoon() noexcept override;
+  void BorrowOutput();
+  void ReturnOutput();
   void SetTimeout(Deadlines::Seconds seconds);
   void SetDeadline();
   [[nodiscard]] bool IsUnderWay() const noexcept {
@@ -75,7 +76,7 @@ class Connection final : public Deadlines::Entry, private SessionHost, private R
   const ConnectionLimits limits_;
   const std::unique_ptr<AddressCap::Place> place_;  // nullptr: its address is not counted
   base::ByteBuffer input_;
-  base::ByteBuffer output_;  // lent by the loop while there is something in it
+  base::ByteBuffer output_;  // the loop's, or its own while there is something left in it
   size_t index_ = 0;         // in the loop's list
   size_t dropped_bytes_ = 0;
   State state_ = State::kReading;
@@ -84,9 +85,8 @@ class Connection final : public Deadlines::Entry, private SessionHost, private R
   bool reading_ = false;
   bool writing_ = false;
   bool waking_ = false;
-  bool wake_wanted_ = false;   // as soon as nothing is being written
-  bool flush_wanted_ = false;  // it is in the loop's list of those
-  bool answering_ = false;     // the session is at it, perhaps waiting
+  bool wake_wanted_ = false;  // as soon as nothing is being written
+  bool answering_ = false;    // the session is at it, perhaps waiting
   Deadlines::Seconds timeout_at_ = Deadlines::kNever;
 };
 

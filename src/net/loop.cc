@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include <algorithm>
 #include <future>
 #include <utility>
 
@@ -51,7 +50,6 @@ void Loop::Stop() {
   }
   Post([this] {
     timer_.cancel();
-    FlushAll();
     // Each takes itself out of the list, now or when its last operation has called back.
     const std::vector<Connection*> all = connections_;
     for (Connection* const connection : all) {
@@ -98,48 +96,7 @@ void Loop::Add(Connection& connection) {
   counters_.open.store(connections_.size(), std::memory_order_relaxed);
 }
 
-void Loop::LendOutput(base::ByteBuffer& to) noexcept {
-  if (to.capacity() == 0 && !spare_outputs_.empty()) {
-    to.Swap(spare_outputs_.back());
-    spare_outputs_.pop_back();
-  }
-}
-
-void Loop::TakeOutput(base::ByteBuffer& from) {
-  from.Shrink(spare_outputs_.size() < kSpareOutputsMax ? kSpareOutputBytes : 0);
-  if (from.capacity() != 0) {
-    spare_outputs_.emplace_back().Swap(from);
-  }
-}
-
-void Loop::FlushSoon(Connection& connection) {
-  if (connection.flush_wanted_) {
-    return;
-  }
-  connection.flush_wanted_ = true;
-  to_flush_.push_back(&connection);
-  if (to_flush_.size() == 1) {
-    boost::asio::post(context_, [this] { FlushAll(); });
-  }
-}
-
-void Loop::FlushAll() {
-  flushing_.clear();
-  std::swap(to_flush_, flushing_);
-  for (Connection* const connection : flushing_) {
-    if (connection != nullptr) {
-      connection->FlushNow();
-    }
-  }
-}
-
 void Loop::Remove(Connection& connection) {
-  if (connection.flush_wanted_) {
-    std::replace(to_flush_.begin(), to_flush_.end(), &connection,
-                 static_cast<Connection*>(nullptr));
-    std::replace(flushing_.begin(), flushing_.end(), &connection,
-                 static_cast<Connection*>(nullptr));
-  }
   deadlines_.Remove(connection);
   connections_.back()->index_ = connection.index_;
   connections_[connection.index_] = connections_.back();

@@ -67,14 +67,9 @@ class Loop {
   [[nodiscard]] LoopCounters& counters() noexcept { return counters_; }
   [[nodiscard]] const LoopCounters& counters() const noexcept { return counters_; }
 
-  // Memory for answers, lent to whoever answers and used again as soon as it is back, while it is
-  // still in the processor's cache; idle connections have none. REQUIRES: both are empty.
-  void LendOutput(base::ByteBuffer& to) noexcept;
-  void TakeOutput(base::ByteBuffer& from);
-
-  // Sends what a connection has to say when all that came in at the same time is answered: peers
-  // are woken once, and the code that answers is not interrupted by the one that sends.
-  void FlushSoon(Connection& connection);
+  // Memory for answers, lent to whoever answers: as a rule all use the same bytes, one after the
+  // other, which never leave the processor's cache.
+  [[nodiscard]] base::ByteBuffer& spare_output() noexcept { return spare_output_; }
 
   // On the loop only.
   void Add(Connection& connection);
@@ -87,7 +82,6 @@ class Loop {
  private:
   void Tick();
   void Finish();
-  void FlushAll();
 
   // Its sockets are touched on its own thread only, so they need no locks.
   boost::asio::io_context context_{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO};
@@ -100,11 +94,7 @@ class Loop {
   std::vector<Connection*> connections_;
   std::vector<std::function<void()>> ends_;
   LoopCounters counters_;
-  static constexpr size_t kSpareOutputsMax = 256;
-  static constexpr size_t kSpareOutputBytes = size_t{64} << 10;
-  std::vector<base::ByteBuffer> spare_outputs_;
-  std::vector<Connection*> to_flush_;  // nullptr: it has gone meanwhile
-  std::vector<Connection*> flushing_;
+  base::ByteBuffer spare_output_;
   bool draining_ = false;
   bool sessions_wait_ = false;
   Fibers fibers_{context_};
