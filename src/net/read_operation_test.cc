@@ -149,6 +149,8 @@ TEST_P(ReadOperationTest, MoreThanThereIsRoomForComesInParts) {
   EXPECT_GE(reader.reads(), 100);
   Say("more");
   ASSERT_TRUE(Until([&] { return reader.text().size() == all.size() + 4; }));
+  reader.Close();
+  ASSERT_TRUE(Until([&] { return !reader.under_way(); }));
 }
 
 TEST_P(ReadOperationTest, ClosingEndsWhatIsUnderWay) {
