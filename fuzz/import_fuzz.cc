@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto imported = Import(sources, format, {});
   if (!imported) {
     // What was made and then refused would be our mistake.
-    Require(imported.error().message.find("the rules that were made") == std::string::npos);
+    Require(!imported.error().message.starts_with("the rules that were made"));
     return 0;
   }
   Require(weir::RuleSet::Parse(WriteRules(*imported, ToString(format))).rules != nullptr);
