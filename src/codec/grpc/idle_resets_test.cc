@@ -77,8 +77,7 @@ TEST(IdleResetsTest, WhatElseIsWrongIsPassedOn) {
   const std::string all = std::string(kPreface) + Reset(0) + Reset(2) + Frame(3, 9, "12345") +
                           Frame(3, 9, "") + "not a whole fra";
   const Passed passed = Filter(all, all.size(), 1);
-  EXPECT_EQ(passed.bytes + "", all.substr(0, passed.bytes.size()));
-  EXPECT_GE(passed.bytes.size(), all.size() - 15);
+  EXPECT_EQ(passed.bytes, all);
   EXPECT_EQ(passed.left_out, 0U);
 }
 

@@ -72,6 +72,23 @@ TEST_F(SessionLifeTest, ADrainTellsTwiceAndAnswersWhatIsUnderWay) {
   EXPECT_EQ(session_->fault(), "");
 }
 
+TEST_F(SessionLifeTest, AResetOfAStreamThatWasNotBegunHarmsNobody) {
+  Open();
+  const std::string reset = Frame(NGHTTP2_RST_STREAM, 0, 99, std::string(4, '\0'));
+  const int32_t asked = client_.Ask(TestClient::Asking(kCheck), Framed(""), true);
+  ASSERT_TRUE(session_->Receive(reset, now_));
+  ASSERT_TRUE(client_.Exchange(*session_, now_));
+  EXPECT_EQ(client_.answer(asked).fields.at("grpc-status"), "0");
+  // Nor is it for nothing: a flood of them ends the connection.
+  uint32_t taken = 0;
+  while (taken < 2 * shared_.limits.flood.idle_frames_max && session_->Receive(reset, now_)) {
+    ++taken;
+  }
+  EXPECT_GE(taken, shared_.limits.flood.idle_frames_max);
+  EXPECT_LT(taken, 2 * shared_.limits.flood.idle_frames_max);
+  EXPECT_NE(session_->fault(), "");
+}
+
 TEST_F(SessionLifeTest, AClientThatIsSilentIsToldTheLastCallAfterASecond) {
   Open();
   session_->Drain(now_);
