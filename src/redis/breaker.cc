@@ -17,11 +17,19 @@ bool Breaker::OnFailure(Timestamp now, Cause cause, double chance) noexcept {
   if (state_ != BreakerState::kClosed) {
     return false;  // calls from before it opened
   }
-  Count(now);
-  ++failures_;
-  ++consecutive_;
-  if (consecutive_ < options_.consecutive_failures &&
-      (calls_ < options_.calls_min || 2 * failures_ < calls_)) {
+  Turn(now);
+  row_since_ = row_ == 0 ? now : row_since_;
+  failing_since_ = sum_.failures == 0 ? now : failing_since_;
+  ++row_;
+  ++slices_[slice_].calls;
+  ++slices_[slice_].failures;
+  ++sum_.calls;
+  ++sum_.failures;
+  const Duration lasted = cause == Cause::kSilence ? options_.silence_min : Duration(0);
+  const bool in_a_row = row_ >= options_.consecutive_failures && now - row_since_ >= lasted;
+  const bool half = sum_.calls >= options_.calls_min && 2 * sum_.failures >= sum_.calls &&
+                    now - failing_since_ >= lasted;
+  if (!in_a_row && !half) {
     return false;
   }
   const bool lenient = cause == Cause::kAway && (!opened_before_ || now - closed_at_ >= kForgiven);
@@ -41,10 +49,30 @@ bool Breaker::OnProbe(Timestamp now, bool good, double chance) noexcept {
   }
   state_ = BreakerState::kClosed;
   closed_at_ = now;
-  window_start_ = now;
-  consecutive_ = calls_ = failures_ = 0;
+  row_ = 0;
+  Forget();
   ++transitions_;
   return true;
+}
+
+void Breaker::TurnTo(Timestamp now) noexcept {
+  if (now - slice_start_ >= kSlice * static_cast<int64_t>(2 * slices_.size())) {
+    Forget();
+    slice_start_ = now;
+    return;
+  }
+  while (now - slice_start_ >= kSlice) {
+    slice_start_ += kSlice;
+    slice_ = (slice_ + 1) % slices_.size();
+    sum_.calls -= slices_[slice_].calls;
+    sum_.failures -= slices_[slice_].failures;
+    slices_[slice_] = {};
+  }
+}
+
+void Breaker::Forget() noexcept {
+  sum_ = {};
+  slices_ = {};
 }
 
 void Breaker::Open(Timestamp now, Duration hold, double chance) noexcept {

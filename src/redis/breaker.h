@@ -1,13 +1,17 @@
 // When a node is left alone. Pure: time and chance come from outside.
 //
-// Closed, it counts. It opens on so many failures in a row, or when half of a second's calls fail.
-// Open, nobody asks the node for a while. Then it probes: one question at a time, of our own, and
-// so many good answers in a row close it. A node that was only away (its connection ended, it said
-// that it cannot serve) is looked at sooner the first time; one that keeps failing is not, so that
-// a flapping node costs two transitions in ten seconds at most. Pauses differ by chance, so when it
+// Closed, it counts. It opens on so many failures in a row, or when half of the last second's calls
+// failed. Where the failure is silence it must also have lasted: a busy client has dozens of calls
+// under way, and a machine that stands still for a moment fails them all together. Open, nobody
+// asks the node for a while. Then it probes: one question at a time, of our own, and so many good
+// answers in a row close it. A node that was only away (its connection ended, it said that it
+// cannot serve) is looked at sooner the first time; one that keeps failing is not, so that a
+// flapping node costs two transitions in ten seconds at most. Pauses differ by chance, so when it
 // closes others may still leave that node alone: for as long as that may be, it settles.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "weir/time.h"
@@ -33,8 +37,10 @@ class Breaker {
 
   // A call was answered, by whatever shows that the node works.
   void OnSuccess(Timestamp now) noexcept {
-    consecutive_ = 0;
-    Count(now);
+    row_ = 0;
+    Turn(now);
+    ++slices_[slice_].calls;
+    ++sum_.calls;
   }
   // True: it opened just now. `chance` is in [0, 1).
   bool OnFailure(Timestamp now, Cause cause, double chance) noexcept;
@@ -48,23 +54,33 @@ class Breaker {
   bool OnProbe(Timestamp now, bool good, double chance) noexcept;
 
  private:
-  void Count(Timestamp now) noexcept {
-    if (now - window_start_ >= std::chrono::seconds(1)) {
-      window_start_ = now;
-      calls_ = failures_ = 0;
+  struct Tally {
+    uint32_t calls = 0;
+    uint32_t failures = 0;
+  };
+  static constexpr Duration kSlice = std::chrono::milliseconds(100);
+
+  // What is older than a second is forgotten, a slice at a time.
+  void Turn(Timestamp now) noexcept {
+    if (now - slice_start_ >= kSlice) {
+      TurnTo(now);
     }
-    ++calls_;
   }
+  void TurnTo(Timestamp now) noexcept;
+  void Forget() noexcept;
   void Open(Timestamp now, Duration hold, double chance) noexcept;
 
   const BreakerOptions options_;
   BreakerState state_ = BreakerState::kClosed;
-  uint32_t consecutive_ = 0;
-  uint32_t calls_ = 0;  // of this second
-  uint32_t failures_ = 0;
+  uint32_t row_ = 0;  // failures without a success between
+  Timestamp row_since_{};
+  Timestamp failing_since_{};  // the first failure after a second without
+  std::array<Tally, 10> slices_{};
+  Tally sum_;  // of all slices
+  size_t slice_ = 0;
+  Timestamp slice_start_{};
   uint32_t successes_ = 0;  // of probes
   bool opened_before_ = false;
-  Timestamp window_start_{};
   Timestamp closed_at_{};
   Duration settle_{};  // after the pause that was last begun
   Timestamp probe_at_{};

@@ -11,10 +11,12 @@ using Cause = Breaker::Cause;
 
 constexpr Timestamp kStart{std::chrono::hours(1)};
 
-// Fails until it opens; how many it took.
-int FailUntilOpen(Breaker& breaker, Timestamp now, Cause cause) {
-  for (int i = 1;; ++i) {
-    if (breaker.OnFailure(now, cause, 0)) {
+// Fails until it opens, which it does at `now`; how many it took. What is silent has been so for
+// long enough.
+int FailUntilOpen(Breaker& breaker, Timestamp now, Cause cause, double chance = 0) {
+  EXPECT_FALSE(breaker.OnFailure(now - BreakerOptions{}.silence_min, cause, chance));
+  for (int i = 2;; ++i) {
+    if (breaker.OnFailure(now, cause, chance)) {
       return i;
     }
   }
@@ -46,14 +48,57 @@ TEST(BreakerTest, ASuccessBetweenStartsTheRowAnew) {
   EXPECT_TRUE(breaker.closed());
 }
 
+// A client with many calls under way, a machine that stands still: all of them are late at once.
+TEST(BreakerTest, AMomentOfSilenceIsNoReasonHoweverManyItKeptWaiting) {
+  Breaker breaker{BreakerOptions{}};
+  const Duration least = BreakerOptions{}.silence_min;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(breaker.OnFailure(kStart, Cause::kSilence, 0));
+    EXPECT_FALSE(breaker.OnFailure(kStart + least - Duration(1), Cause::kSilence, 0));
+  }
+  EXPECT_TRUE(breaker.OnFailure(kStart + least, Cause::kSilence, 0));
+}
+
+TEST(BreakerTest, WhoIsGoneIsLeftAloneAtOnce) {
+  Breaker breaker{BreakerOptions{}};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(breaker.OnFailure(kStart, Cause::kAway, 0));
+  }
+  EXPECT_TRUE(breaker.OnFailure(kStart, Cause::kAway, 0));
+}
+
+TEST(BreakerTest, ARowMayTakeItsTime) {
+  Breaker breaker{BreakerOptions{}};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(breaker.OnFailure(kStart + seconds(60 * i), Cause::kSilence, 0));
+  }
+  EXPECT_TRUE(breaker.OnFailure(kStart + seconds(240), Cause::kSilence, 0));
+}
+
 TEST(BreakerTest, OpensWhenHalfOfTwentyCallsOfASecondFail) {
   Breaker breaker{BreakerOptions{}};
-  for (int i = 0; i < 9; ++i) {
-    breaker.OnSuccess(kStart);
-    EXPECT_FALSE(breaker.OnFailure(kStart, Cause::kSilence, 0));
+  Timestamp now = kStart;
+  for (int i = 0; i < 9; ++i, now += milliseconds(20)) {
+    breaker.OnSuccess(now);
+    EXPECT_FALSE(breaker.OnFailure(now, Cause::kSilence, 0));
   }
-  breaker.OnSuccess(kStart);
-  EXPECT_TRUE(breaker.OnFailure(kStart, Cause::kSilence, 0));  // the 20th call, the 10th failure
+  breaker.OnSuccess(now);
+  EXPECT_TRUE(breaker.OnFailure(now, Cause::kSilence, 0));  // the 20th call, the 10th failure
+}
+
+// The second is the last one, whenever it began: a tenth of it is not its half, however it lies.
+TEST(BreakerTest, AShareOfTheLastSecondCountsNotOfOneThatJustBegan) {
+  for (int begin = 0; begin < 2000; begin += 50) {
+    Breaker breaker{BreakerOptions{}};
+    for (int ms = 0; ms < 3000; ++ms) {
+      const Timestamp now = kStart + milliseconds(ms);
+      if (ms >= 900 + begin && ms < 1000 + begin && ms % 5 != 0) {
+        ASSERT_FALSE(breaker.OnFailure(now, Cause::kSilence, 0)) << begin << " " << ms;
+      } else {
+        breaker.OnSuccess(now);
+      }
+    }
+  }
 }
 
 TEST(BreakerTest, FailuresOfOtherSecondsDoNotAddUp) {
@@ -84,9 +129,7 @@ TEST(BreakerTest, ASilentNodeIsLeftAloneForTenToTwelveSeconds) {
   FailUntilOpen(breaker, kStart, Cause::kSilence);
   EXPECT_EQ(breaker.probe_at(), kStart + seconds(10));
   Breaker other{BreakerOptions{}};
-  for (int i = 0; i < 5; ++i) {
-    other.OnFailure(kStart, Cause::kSilence, 0.999);
-  }
+  FailUntilOpen(other, kStart, Cause::kSilence, 0.999);
   EXPECT_GT(other.probe_at(), kStart + milliseconds(11'900));
   EXPECT_LT(other.probe_at(), kStart + seconds(12));
 }

@@ -75,24 +75,28 @@ class ClientTest : public ::testing::Test {
     return !events.empty() && events.back().kind == Event::Kind::kRecovered;
   }
   // One command and its answer, or "-kind text".
-  std::string Ask(const std::vector<std::string>& words) {
-    struct One final : Call {
-      void OnReply(const codec::resp::Reply& reply) noexcept override {
-        answer = reply.type == codec::resp::ReplyType::kNull ? "(null)" : std::string(reply.text);
-        done = true;
-      }
-      void OnFailure(const Failure& failure) noexcept override {
-        answer = "-" + std::string(NameOf(failure.kind)) + " " + std::string(failure.text);
-        done = true;
-      }
-      std::string answer;
-      bool done = false;
-    } one;
+  struct One final : Call {
+    void OnReply(const codec::resp::Reply& reply) noexcept override {
+      answer = reply.type == codec::resp::ReplyType::kNull ? "(null)" : std::string(reply.text);
+      done = true;
+    }
+    void OnFailure(const Failure& failure) noexcept override {
+      answer = "-" + std::string(NameOf(failure.kind)) + " " + std::string(failure.text);
+      done = true;
+    }
+    std::string answer;
+    bool done = false;
+  };
+  void Submit(One& one, const std::vector<std::string>& words, Duration timeout) {
     const std::vector<std::string_view> views(words.begin(), words.end());
     const std::span<const std::string_view> all(views);
     client->Submit(one, {.keys = all.subspan(std::min<size_t>(1, all.size() - 1)),
                          .arguments = all,
-                         .timeout = std::chrono::seconds(2)});
+                         .timeout = timeout});
+  }
+  std::string Ask(const std::vector<std::string>& words) {
+    One one;
+    Submit(one, words, std::chrono::seconds(2));
     EXPECT_TRUE(Until([&] { return one.done; }));
     return one.answer;
   }

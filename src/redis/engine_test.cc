@@ -240,12 +240,7 @@ TEST_F(EngineTest, WhatWasUnderWayWhenTheConnectionEndedMayHaveRun) {
 TEST_F(EngineTest, ASilentServerOpensTheBreakerAndProbesCloseIt) {
   Make("redis://h");
   Greet(line(0));
-  std::vector<std::unique_ptr<Probed>> calls;
-  for (int i = 0; i < 6; ++i) {
-    calls.push_back(std::make_unique<Probed>());
-    Get(*calls.back(), "k");
-  }
-  Advance(milliseconds(12));
+  FallSilent();
   EXPECT_EQ(engine->status().nodes[0].breaker, BreakerState::kOpen);
   Probed refused;
   Get(refused, "k");
@@ -282,16 +277,34 @@ TEST_F(EngineTest, ASilentServerOpensTheBreakerAndProbesCloseIt) {
   EXPECT_EQ(good.value, "A");
 }
 
-TEST_F(EngineTest, AProbeWithoutAnswerKeepsItOpen) {
+TEST_F(EngineTest, ManyCallsThatAreLateTogetherAreNoSilence) {
   Make("redis://h");
   Greet(line(0));
-  Probed calls[5];
+  Probed calls[100];
   for (Probed& call : calls) {
     Get(call, "k");
   }
   Advance(milliseconds(12));
-  line(0).Say("$1\r\nA\r\n$1\r\nA\r\n$1\r\nA\r\n$1\r\nA\r\n$1\r\nA\r\n");
-  (void)line(0).Commands();
+  for (Probed& call : calls) {
+    ASSERT_TRUE(call.failed);
+    EXPECT_EQ(call.failed->kind, FailureKind::kTimeout);
+    line(0).Say("$1\r\nA\r\n");  // late
+  }
+  EXPECT_EQ(engine->status().nodes[0].breaker, BreakerState::kClosed);
+  Probed good;
+  Get(good, "k");
+  Turn();
+  line(0).Say("$1\r\nB\r\n");
+  EXPECT_EQ(good.value, "B");
+}
+
+TEST_F(EngineTest, AProbeWithoutAnswerKeepsItOpen) {
+  Make("redis://h");
+  Greet(line(0));
+  FallSilent();
+  for (size_t i = line(0).Commands().size(); i > 0; --i) {
+    line(0).Say("$1\r\nA\r\n");
+  }
   Advance(milliseconds(12'100));
   EXPECT_EQ(line(0).Commands(), Strings{"PING"});
   Advance(milliseconds(100));

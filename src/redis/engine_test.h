@@ -170,6 +170,15 @@ class EngineTest : public ::testing::Test {
     engine->Submit(call,
                    {.keys = std::span(words).subspan(1), .arguments = words, .timeout = timeout});
   }
+  // Asks on and on, for as long as it takes a breaker to call that silence.
+  void FallSilent() {
+    std::vector<std::unique_ptr<Probed>> calls;
+    for (int i = 0; i < 6; ++i) {
+      calls.push_back(std::make_unique<Probed>());
+      Get(*calls.back(), "k");
+      Advance(std::chrono::milliseconds(8));
+    }
+  }
   void Eval(Probed& call, std::string_view key) {
     const std::string_view keys[] = {key};
     const std::string_view arguments[] = {"7"};

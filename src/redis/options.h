@@ -60,6 +60,9 @@ struct TlsClientOptions {
 struct BreakerOptions {
   uint32_t consecutive_failures = 5;
   uint32_t calls_min = 20;  // within a second, of which half fail
+  // Silence shorter than this, once a deadline is over, is a moment in which somebody's machine
+  // stood still, whatever the number of calls that it kept waiting.
+  Duration silence_min = std::chrono::milliseconds(30);
   Duration open = std::chrono::seconds(10);
   // The first time in a while, if it was no silence but a lost connection, that we see return.
   Duration open_after_disconnect = std::chrono::seconds(1);
