@@ -102,6 +102,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::string text = request;
     Require(parser.Parse(text) == ParseState::kRequest);
     Require(parser.consumed() == request.size() && Canonical(parser.request()) == request);
+    // Sent again, after it was moved, and where it is.
+    std::string moved = text;
+    for (const std::span<char> again : {std::span<char>(moved), std::span<char>(moved)}) {
+      Require(parser.Parse(again) == ParseState::kRequest);
+      Require(parser.consumed() == request.size() && Canonical(parser.request()) == request);
+    }
   }
   return 0;
 }

@@ -11,6 +11,7 @@ namespace {
 
 constexpr uint32_t kChunkLineMax = 256;    // a size and its extensions, which nobody uses
 constexpr size_t kChunkSizeDigitsMax = 8;  // leading zeros included
+constexpr size_t kHeadKeptMax = 1024;      // of each connection
 
 std::string_view Text(std::span<char> input) {
   return {input.data(), input.size()};
@@ -20,6 +21,10 @@ std::string_view Text(std::span<char> input) {
 
 ParseState RequestParser::Parse(std::span<char> input) {
   if (state_ == State::kDone) {
+    if (IsRepeated(Text(input))) {
+      View(Text(input));
+      return ParseState::kRequest;
+    }
     Restart();
   }
   consumed_ = 0;
@@ -230,7 +235,32 @@ RequestParser::Step RequestParser::ReadTrailer(std::string_view input) {
   return Step::kNext;
 }
 
+// Whether the input begins with the last head and a whole body of its length.
+bool RequestParser::IsRepeated(std::string_view input) const noexcept {
+  return !last_head_.empty() && input.size() >= position_ &&
+         std::memcmp(input.data(), last_head_.data(), last_head_.size()) == 0;
+}
+
 void RequestParser::Finish(std::string_view input) {
+  request_.keep_alive = !close_ && (request_.minor_version == 1 || keep_);
+  continue_wanted_ = false;
+  consumed_ = position_;
+  state_ = State::kDone;
+  viewed_ = nullptr;
+  View(input);
+  if (chunked_ || body_.offset > kHeadKeptMax) {
+    last_head_.clear();
+  } else {
+    last_head_.assign(input.data(), body_.offset);
+  }
+}
+
+// Points the request at its bytes.
+void RequestParser::View(std::string_view input) {
+  if (viewed_ == input.data()) {
+    return;  // they are where the last one's were
+  }
+  viewed_ = input.data();
   const auto view = [input](Span span) {
     return std::string_view(input.data() + span.offset, span.size);
   };
@@ -245,10 +275,6 @@ void RequestParser::Finish(std::string_view input) {
   request_.query = view(query_);
   request_.body = view(body_);
   request_.host = authority_.size != 0 ? view(authority_) : request_.Find(Known::kHost);
-  request_.keep_alive = !close_ && (request_.minor_version == 1 || keep_);
-  continue_wanted_ = false;
-  consumed_ = position_;
-  state_ = State::kDone;
 }
 
 RequestParser::Step RequestParser::Fail(int status, std::string_view reason) {

@@ -3,7 +3,8 @@
 //
 // The caller keeps the bytes. It calls Parse with everything from the request's first byte on, at
 // whatever address, until the request is whole; then it drops consumed() bytes from the front and
-// goes on with the rest. Lines are read once, as they come.
+// goes on with the rest. Lines are read once, as they come. Clients send the same head again and
+// again: one that is the last one's, byte for byte, means what that meant and is not read at all.
 //
 //   while (parser.Parse(input) == ParseState::kRequest) {
 //     Answer(parser.request());
@@ -16,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -101,6 +103,8 @@ class RequestParser {
   Step ReadChunkData(std::span<char> input);
   Step ReadTrailer(std::string_view input);
   void Finish(std::string_view input);
+  bool IsRepeated(std::string_view input) const noexcept;
+  void View(std::string_view input);
   Step Fail(int status, std::string_view reason);
   void Restart() noexcept;
 
@@ -126,6 +130,8 @@ class RequestParser {
   std::vector<FieldSpan> spans_;
   std::vector<Field> fields_;
   Request request_;
+  const char* viewed_ = nullptr;  // the first byte of the input that request_ looks into
+  std::string last_head_;         // of the last request; empty: it is not to be used again
   size_t consumed_ = 0;
   int status_ = 0;
   std::string_view reason_;

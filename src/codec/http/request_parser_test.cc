@@ -83,6 +83,66 @@ TEST(RequestParser, ReadsPipelinedRequests) {
   EXPECT_EQ(parsed.status, 0);
 }
 
+// One after the other at the same place and at others; each as a fresh parser reads it.
+TEST(RequestParser, AHeadThatIsSentAgainMeansTheSameAgain) {
+  const std::string first =
+      "POST /v1/check?a=b HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nX-Y: z\r\n\r\n";
+  const std::string close = "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+  const std::string chunked = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string longer =
+      "GET / HTTP/1.1\r\nHost: h\r\nX-Long: " + std::string(2000, 'x') + "\r\n\r\n";
+  RequestParser parser;
+  std::string here(1 << 13, '\0');
+  std::string there(1 << 13, '\0');
+  const auto check = [&parser](const std::string& text, std::string& place) {
+    text.copy(place.data(), text.size());
+    const Parsed fresh = Parse(text);
+    ASSERT_EQ(fresh.requests.size(), 1U);
+    ASSERT_EQ(parser.Parse({place.data(), text.size()}), ParseState::kRequest);
+    EXPECT_EQ(parser.consumed(), text.size());
+    EXPECT_EQ(ParsedRequest(parser.request()), fresh.requests.front()) << text;
+    for (const Field& field : parser.request().fields) {
+      EXPECT_GE(field.name.data(), place.data());
+      EXPECT_LE(field.value.end(), place.data() + text.size());
+    }
+  };
+  for (const std::string& text :
+       {first + "12345", first + "abcde", close, close, first + "12345", longer, longer,
+        chunked + "1\r\na\r\n0\r\n\r\n", chunked + "2\r\nab\r\n0\r\n\r\n", "\r\n" + close, close,
+        first + "fghij"}) {
+    check(text, here);
+    check(text, here);
+    check(text, there);
+  }
+  // Half of it, then the rest.
+  const std::string whole = first + "vwxyz";
+  for (size_t part = 0; part < whole.size(); ++part) {
+    whole.copy(here.data(), whole.size());
+    ASSERT_EQ(parser.Parse({here.data(), part}), ParseState::kMore) << part;
+    ASSERT_EQ(parser.Parse({here.data(), whole.size()}), ParseState::kRequest) << part;
+    EXPECT_EQ(parser.request().body, "vwxyz");
+  }
+}
+
+TEST(RequestParser, AHeadThatDiffersByOneByteIsReadAnew) {
+  const std::string text =
+      "POST /v1/check HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nX-Y: z\r\n\r\nab";
+  for (size_t at = 0; at < text.size(); ++at) {
+    for (const char byte : {'x', '3', ' ', ':', '\r', '\n', '\0'}) {
+      std::string changed = text;
+      changed[at] = byte;
+      const Parsed alone = Parse(changed);
+      const Parsed after = Parse(text + changed);
+      EXPECT_EQ(after.status, alone.status) << changed;
+      EXPECT_EQ(after.reason, alone.reason) << changed;
+      ASSERT_EQ(after.requests.size(), 1 + alone.requests.size()) << changed;
+      if (!alone.requests.empty()) {
+        EXPECT_EQ(after.requests[1], alone.requests[0]) << changed;
+      }
+    }
+  }
+}
+
 TEST(RequestParser, KeepsTheConnectionByVersionAndConnection) {
   const auto keeps = [](std::string_view version, std::string_view fields) {
     return Only("GET / " + std::string(version) + "\r\nHost: h\r\n" + std::string(fields) + "\r\n")
