@@ -4,8 +4,9 @@ namespace weir::redis {
 
 namespace {
 
-// Who has been well for this long gets the shorter pause again.
-constexpr Duration kForgiven = std::chrono::seconds(30);
+// Who has been well for this long is looked at sooner again. Not less than the longer pause: then
+// any two openings are at least that far apart, whichever pause was the first one's.
+constexpr Duration kForgiven = std::chrono::seconds(10);
 // Pauses grow by up to a fifth, so that the nodes of a fleet do not all come back at once.
 constexpr double kJitter = 0.2;
 // To see a node again once the pause is over: to connect, to probe.
@@ -32,10 +33,12 @@ bool Breaker::OnFailure(Timestamp now, Cause cause, double chance) noexcept {
   if (!in_a_row && !half) {
     return false;
   }
-  const bool lenient = cause == Cause::kAway && (!opened_before_ || now - closed_at_ >= kForgiven);
+  const bool forgiven = !opened_before_ || now - closed_at_ >= kForgiven;
   ++transitions_;
   opened_before_ = true;
-  Open(now, lenient ? options_.open_after_disconnect : options_.open, chance);
+  Open(now, forgiven && cause == Cause::kAway ? options_.open_after_disconnect : options_.open,
+       chance);
+  listens_ = forgiven && cause == Cause::kSilence;
   return true;
 }
 
@@ -46,6 +49,9 @@ bool Breaker::OnProbe(Timestamp now, bool good, double chance) noexcept {
   }
   if (++successes_ < options_.successes_to_close) {
     return false;
+  }
+  if (now < probe_at_) {
+    settle_ = kFindAgain;  // it was heard, and by the others at the same moment
   }
   state_ = BreakerState::kClosed;
   closed_at_ = now;
@@ -77,6 +83,7 @@ void Breaker::Forget() noexcept {
 
 void Breaker::Open(Timestamp now, Duration hold, double chance) noexcept {
   state_ = BreakerState::kOpen;
+  listens_ = false;
   const double factor = 1.0 + kJitter * chance;
   settle_ =
       kFindAgain + Duration(static_cast<int64_t>(static_cast<double>(hold.count()) * kJitter));

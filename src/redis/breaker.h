@@ -31,6 +31,8 @@ class Breaker {
   [[nodiscard]] bool closed() const noexcept { return state_ == BreakerState::kClosed; }
   // REQUIRES: state() == kOpen. When to probe.
   [[nodiscard]] Timestamp probe_at() const noexcept { return probe_at_; }
+  // REQUIRES: state() == kOpen. Whether to probe as soon as the node is heard.
+  [[nodiscard]] bool listens() const noexcept { return listens_; }
   // Until when others who left the node alone when we did may do so still.
   [[nodiscard]] Timestamp settled_at() const noexcept { return closed_at_ + settle_; }
   [[nodiscard]] uint64_t transitions() const noexcept { return transitions_; }
@@ -81,6 +83,7 @@ class Breaker {
   Timestamp slice_start_{};
   uint32_t successes_ = 0;  // of probes
   bool opened_before_ = false;
+  bool listens_ = false;
   Timestamp closed_at_{};
   Duration settle_{};  // after the pause that was last begun
   Timestamp probe_at_{};

@@ -122,6 +122,10 @@ TEST(BreakerTest, SettlesForAsLongAsOthersMayStayAway) {
   CloseByProbes(away, kStart + seconds(1));
   EXPECT_GT(away.settled_at(), kStart + milliseconds(1200));
   EXPECT_LE(away.settled_at(), kStart + seconds(2));
+  Breaker heard{BreakerOptions{}};
+  FailUntilOpen(heard, kStart, Cause::kSilence);
+  CloseByProbes(heard, kStart + milliseconds(100));
+  EXPECT_EQ(heard.settled_at(), kStart + milliseconds(600));
 }
 
 TEST(BreakerTest, ASilentNodeIsLeftAloneForTenToTwelveSeconds) {
@@ -142,8 +146,26 @@ TEST(BreakerTest, ANodeThatWasOnlyAwayIsLookedAtSoonerTheFirstTime) {
   FailUntilOpen(breaker, kStart + seconds(2), Cause::kAway);
   EXPECT_EQ(breaker.probe_at(), kStart + seconds(12));  // it flaps
   CloseByProbes(breaker, kStart + seconds(12));
-  FailUntilOpen(breaker, kStart + seconds(42), Cause::kAway);
-  EXPECT_EQ(breaker.probe_at(), kStart + seconds(43));  // it has been well for long
+  FailUntilOpen(breaker, kStart + seconds(23), Cause::kAway);
+  EXPECT_EQ(breaker.probe_at(), kStart + seconds(24));  // it has been well for a while
+}
+
+TEST(BreakerTest, ANodeThatWasOnlySilentIsHeardTheFirstTime) {
+  Breaker breaker{BreakerOptions{}};
+  FailUntilOpen(breaker, kStart, Cause::kSilence);
+  EXPECT_TRUE(breaker.listens());
+  CloseByProbes(breaker, kStart + seconds(1));
+  FailUntilOpen(breaker, kStart + seconds(2), Cause::kSilence);
+  EXPECT_FALSE(breaker.listens());  // it flaps
+  CloseByProbes(breaker, kStart + seconds(12));
+  FailUntilOpen(breaker, kStart + seconds(23), Cause::kSilence);
+  EXPECT_TRUE(breaker.listens());  // it has been well for a while
+  breaker.BeginProbing();
+  EXPECT_FALSE(breaker.OnProbe(kStart + seconds(23), false, 0));
+  EXPECT_FALSE(breaker.listens());  // it spoke, but does not answer
+  Breaker away{BreakerOptions{}};
+  FailUntilOpen(away, kStart, Cause::kAway);
+  EXPECT_FALSE(away.listens());
 }
 
 TEST(BreakerTest, ClosesAfterThreeGoodProbesAndOpensAfterABadOne) {
@@ -163,22 +185,27 @@ TEST(BreakerTest, ClosesAfterThreeGoodProbesAndOpensAfterABadOne) {
   EXPECT_EQ(breaker.transitions(), 2U);
 }
 
-// Up for a second, down for a second, for a minute, with calls all the time.
+// Up and down for ten minutes, with calls all the time.
 TEST(BreakerTest, AFlappingNodeCostsAtMostOneTransitionInFiveSeconds) {
-  Breaker breaker{BreakerOptions{}};
-  for (int ms = 0; ms < 60'000; ++ms) {
-    const Timestamp now = kStart + milliseconds(ms);
-    const bool up = ms / 1000 % 2 == 0;
-    if (breaker.state() == BreakerState::kOpen && now >= breaker.probe_at() && up) {
-      CloseByProbes(breaker, now);
-    } else if (breaker.closed() && up) {
-      breaker.OnSuccess(now);
-    } else if (breaker.closed()) {
-      breaker.OnFailure(now, Cause::kAway, 0);
+  for (const Cause cause : {Cause::kAway, Cause::kSilence}) {
+    for (int period = 200; period <= 30'000; period += period / 3) {
+      Breaker breaker{BreakerOptions{}};
+      for (int ms = 0; ms < 600'000; ++ms) {
+        const Timestamp now = kStart + milliseconds(ms);
+        const bool up = ms % period < period / 2;
+        if (breaker.state() == BreakerState::kOpen && up &&
+            (now >= breaker.probe_at() || breaker.listens())) {
+          CloseByProbes(breaker, now);
+        } else if (breaker.closed() && up) {
+          breaker.OnSuccess(now);
+        } else if (breaker.closed()) {
+          breaker.OnFailure(now, cause, 0);
+        }
+      }
+      EXPECT_LE(breaker.transitions(), 120U + 2) << period;  // the first time there is no before
+      EXPECT_GE(breaker.transitions(), 36U) << period;
     }
   }
-  EXPECT_LE(breaker.transitions(), 12U);
-  EXPECT_GE(breaker.transitions(), 4U);
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ class Engine final : private LinkOwner {
   void Retire(Node& node);
   void SweepRetired();
   void TendLink(Link& link, Timestamp now);
-  void TendProbe(Node& node, Timestamp now);
+  void TendProbe(Node& node, Timestamp now, bool spoke = false);
   void Probe(Node& node, Timestamp now);
   void OnPing(Node& node, const codec::resp::Reply& reply);
   void ConnectLater(Link& link);

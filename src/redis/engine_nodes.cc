@@ -294,9 +294,14 @@ void Engine::OnAnswer(Link& link, Ask ask, Flight* flight, const Reply& reply) {
     link.silent_since = now_;
   }
   switch (ask) {
-    case Ask::kCall:
+    case Ask::kCall: {
+      Node& node = link.node();
       OnCallReply(link, *flight, reply);
+      if (!node.breaker.closed() && link.awaited() == 0) {
+        TendProbe(node, now_, /*spoke=*/true);
+      }
       return;
+    }
     case Ask::kPing:
       OnPing(link.node(), reply);
       return;
@@ -319,9 +324,11 @@ void Engine::CountFailure(Node& node, Breaker::Cause cause) {
   }
 }
 
-void Engine::TendProbe(Node& node, Timestamp now) {
+// `spoke`: it has just answered the last that it was asked.
+void Engine::TendProbe(Node& node, Timestamp now, bool spoke) {
   if (node.breaker.state() == BreakerState::kOpen) {
-    if (now >= node.breaker.probe_at() && node.ready()) {
+    const bool due = now >= node.breaker.probe_at() || (spoke && node.breaker.listens());
+    if (due && node.ready()) {
       node.breaker.BeginProbing();
       Probe(node, now);
     }

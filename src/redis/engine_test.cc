@@ -298,6 +298,31 @@ TEST_F(EngineTest, ManyCallsThatAreLateTogetherAreNoSilence) {
   EXPECT_EQ(good.value, "B");
 }
 
+// A machine that stood still for longer than a moment.
+TEST_F(EngineTest, ANodeThatSpeaksAgainIsAskedAtOnceTheFirstTime) {
+  Make("redis://h");
+  Greet(line(0));
+  for (int round = 0; round < 2; ++round) {
+    FallSilent();
+    ASSERT_EQ(engine->status().nodes[0].breaker, BreakerState::kOpen);
+    for (size_t i = line(0).Commands().size(); i > 0; --i) {
+      EXPECT_EQ(line(0).sent, "") << "it has not answered everything";
+      line(0).Say("$1\r\nA\r\n");
+      Turn();
+    }
+    if (round == 1) {
+      EXPECT_EQ(line(0).sent, "");  // again, so soon: it is left alone
+      return;
+    }
+    for (int probes = 0; probes < 3; ++probes) {
+      ASSERT_EQ(line(0).Commands(), Strings{"PING"});
+      line(0).Say("+PONG\r\n");
+      Advance(milliseconds(25));
+    }
+    EXPECT_EQ(engine->status().nodes[0].breaker, BreakerState::kClosed);
+  }
+}
+
 TEST_F(EngineTest, AProbeWithoutAnswerKeepsItOpen) {
   Make("redis://h");
   Greet(line(0));
@@ -305,7 +330,7 @@ TEST_F(EngineTest, AProbeWithoutAnswerKeepsItOpen) {
   for (size_t i = line(0).Commands().size(); i > 0; --i) {
     line(0).Say("$1\r\nA\r\n");
   }
-  Advance(milliseconds(12'100));
+  Turn();
   EXPECT_EQ(line(0).Commands(), Strings{"PING"});
   Advance(milliseconds(100));
   EXPECT_EQ(engine->status().nodes[0].breaker, BreakerState::kOpen);
