@@ -39,7 +39,7 @@ Connection::Connection(Loop& loop, Socket socket, std::unique_ptr<Session> sessi
       session_(std::move(session)),
       limits_(limits),
       place_(std::move(place)) {
-  ReadOperation::Prepare(socket_);
+  read_.Prepare(socket_);
   session_->SetHost(this);
   loop_.Add(*this);
 }
@@ -140,11 +140,13 @@ void Connection::OnDeadline() {
 void Connection::Read() {
   reading_ = true;
   char* const room = input_.Reserve(kReadBytes + Session::kPadding);
-  read_.Start(socket_, {room, kReadBytes});
+  read_.Start(socket_, {room, kReadBytes},
+              wrote_ ? ReadOperation::First::kWait : ReadOperation::First::kTry);
 }
 
 void Connection::OnRead(const boost::system::error_code& error, size_t bytes) {
   reading_ = false;
+  wrote_ = false;
   if (error || state_ == State::kClosed) {
     Abort();
     return;
@@ -247,6 +249,7 @@ bool Connection::Flush() {
       Abort();
       return false;
     }
+    wrote_ = true;
     output_.Consume(sent);
   }
   return true;

@@ -87,6 +87,7 @@ class Connection final : public Deadlines::Entry, private SessionHost, private R
   bool waking_ = false;
   bool wake_wanted_ = false;  // as soon as nothing is being written
   bool answering_ = false;    // the session is at it, perhaps waiting
+  bool wrote_ = false;        // since the last read: a peer that was gone by then is known
   Deadlines::Seconds timeout_at_ = Deadlines::kNever;
 };
 

@@ -77,7 +77,11 @@ class Client {
     const auto* const address = static_cast<const sockaddr*>(to.address.data());
     EXPECT_EQ(::connect(descriptor_, address, static_cast<socklen_t>(to.address.size())), 0);
   }
-  ~Client() { ::close(descriptor_); }
+  ~Client() {
+    if (descriptor_ >= 0) {
+      ::close(descriptor_);
+    }
+  }
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
@@ -106,6 +110,12 @@ class Client {
   }
 
   [[nodiscard]] bool Ended() { return Receive(1).empty(); }
+  void EndSending() { ::shutdown(descriptor_, SHUT_WR); }
+  void Reset() {
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    ::close(std::exchange(descriptor_, -1));
+  }
 
  private:
   int descriptor_;
@@ -124,6 +134,20 @@ class Server : public ::testing::Test {
     loop_.Run([this] { listener_->Close(); });
     loop_.Stop();
     EXPECT_EQ(loop_.connection_count(), 0U);
+  }
+
+  [[nodiscard]] size_t Connections() {
+    size_t count = 0;
+    loop_.Run([&] { count = loop_.connection_count(); });
+    return count;
+  }
+  // Long before a limit of time would end them.
+  [[nodiscard]] bool AllGo() {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (Connections() != 0 && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+    }
+    return Connections() == 0;
   }
 
   Loop loop_;
@@ -238,6 +262,44 @@ TEST_F(Server, AnswersWholeAndSplitMessages) {
   EXPECT_EQ(client.Receive(8), "one\ntwo\n");
   client.Send("ee\n");
   EXPECT_EQ(client.Receive(6), "three\n");
+}
+
+// On the loop, so that what a client does in there comes as one event.
+TEST_F(Server, AnEndRightBehindAMessageIsHeard) {
+  Start({.connection = {.idle_s = 3600, .message_s = 3600}});
+  Client whole(endpoint_);
+  Client part(endpoint_);
+  whole.Send("a\n");
+  part.Send("b\n");
+  EXPECT_EQ(whole.Receive(2), "a\n");
+  EXPECT_EQ(part.Receive(2), "b\n");
+  loop_.Run([&] {
+    whole.Send("whole\n");
+    whole.EndSending();
+    part.Send("par");
+    part.EndSending();
+  });
+  EXPECT_EQ(whole.Receive(7), "whole\n");
+  EXPECT_TRUE(part.Ended());
+  EXPECT_TRUE(AllGo());
+}
+
+TEST_F(Server, AResetRightBehindAMessageIsNoticed) {
+  Start({.connection = {.idle_s = 3600, .message_s = 3600}});
+  Client whole(endpoint_);
+  Client part(endpoint_);
+  whole.Send("a\n");
+  part.Send("b\n");
+  EXPECT_EQ(whole.Receive(2), "a\n");
+  EXPECT_EQ(part.Receive(2), "b\n");
+  EXPECT_EQ(Connections(), 2U);
+  loop_.Run([&] {
+    whole.Send("whole\n");
+    whole.Reset();
+    part.Send("par");
+    part.Reset();
+  });
+  EXPECT_TRUE(AllGo());
 }
 
 TEST_F(Server, EndsAfterTheLastWordThoughMoreWasSent) {

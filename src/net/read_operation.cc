@@ -11,13 +11,6 @@ namespace weir::net {
 
 namespace asio = boost::asio;
 
-void ReadOperation::Prepare(Socket& socket) {
-  return;
-  const int on = 1;
-  // Not a TCP socket, or an old kernel: then nobody tells, and reads are tried.
-  (void)::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INQ, &on, sizeof on);
-}
-
 #if WEIR_OWN_READS
 
 namespace {
@@ -34,16 +27,27 @@ ReadOperation::ReadOperation(Reader& reader, boost::asio::io_context& context)
       reader_(reader),
       reactor_(asio::use_service<asio::detail::reactor>(context)) {}
 
-void ReadOperation::Start(Socket& socket, std::span<char> room) {
+void ReadOperation::Prepare(Socket& socket) {
+  const int on = 1;
+  // Not a TCP socket, or an old kernel: then nobody tells, and reads are tried.
+  tells_ = ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INQ, &on, sizeof on) == 0;
+}
+
+void ReadOperation::Start(Socket& socket, std::span<char> room, First first) {
   auto& inner = Inner::Of(socket);
   socket_ = inner.socket_;
   room_ = room;
   ec_ = {};
   bytes_transferred_ = 0;
-  asio::use_service<asio::detail::reactor>(socket.get_executor().context())
-      .start_op(asio::detail::reactor::read_op, inner.socket_, inner.reactor_data_, this,
-                /*is_continuation=*/true,
-                /*allow_speculative=*/true);
+  // Past the reactor, which was told that there is nothing to try. It need not know: what came
+  // after that has an edge of its own, which it has seen or will see.
+  if (first == First::kTry && was_emptied_ && Perform(this) != not_done) {
+    reactor_.post_immediate_completion(this, /*is_continuation=*/true);
+    return;
+  }
+  reactor_.start_op(asio::detail::reactor::read_op, inner.socket_, inner.reactor_data_, this,
+                    /*is_continuation=*/true,
+                    /*allow_speculative=*/true);
 }
 
 asio::detail::reactor_op::status ReadOperation::Perform(reactor_op* base) {
@@ -53,8 +57,12 @@ asio::detail::reactor_op::status ReadOperation::Perform(reactor_op* base) {
   msghdr message{};
   message.msg_iov = &room;
   message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
+  if (self.tells_) {
+    // Nobody else has room for control messages: a peer on a unix socket could fill it with
+    // descriptors, which would be ours to close.
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+  }
   ssize_t got = 0;
   do {
     got = ::recvmsg(self.socket_, &message, 0);
@@ -71,13 +79,15 @@ asio::detail::reactor_op::status ReadOperation::Perform(reactor_op* base) {
     return done_and_exhausted;
   }
   self.bytes_transferred_ = static_cast<size_t>(got);
+  self.was_emptied_ = false;
   const cmsghdr* const told = CMSG_FIRSTHDR(&message);
   if (told == nullptr || told->cmsg_level != IPPROTO_TCP || told->cmsg_type != TCP_CM_INQ) {
     return done;
   }
   int left = 0;
   std::memcpy(&left, CMSG_DATA(told), sizeof left);
-  return left == 0 ? done_and_exhausted : done;
+  self.was_emptied_ = left == 0;
+  return self.was_emptied_ ? done_and_exhausted : done;
 }
 
 void ReadOperation::Complete(void* owner, asio::detail::operation* base,
@@ -94,7 +104,9 @@ void ReadOperation::Complete(void* owner, asio::detail::operation* base,
 
 ReadOperation::ReadOperation(Reader& reader, boost::asio::io_context&) : reader_(reader) {}
 
-void ReadOperation::Start(Socket& socket, std::span<char> room) {
+void ReadOperation::Prepare(Socket&) {}
+
+void ReadOperation::Start(Socket& socket, std::span<char> room, First) {
   socket.async_read_some(asio::buffer(room.data(), room.size()),
                          [this](const boost::system::error_code& error, size_t bytes) {
                            reader_.OnRead(error, bytes);

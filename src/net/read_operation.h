@@ -3,8 +3,8 @@
 // Asio's own read tries before it waits, since its reactor is edge-triggered and nobody else can
 // tell it that a socket is empty. On a server's connection, which has one question at a time, every
 // other read finds nothing: a third of all system calls. The kernel can tell (TCP_INQ: what is left
-// after a read, an end of stream included), so this operation does and Asio's reactor then waits at
-// once. Sockets that cannot tell (unix) are read as Asio does it.
+// after a read, an end of stream included, a reset not), so this operation does and Asio's reactor
+// then waits at once. Sockets that cannot tell (unix) are read as Asio does it.
 //
 // This is written against Asio's reactor itself (docs/decisions/0035), one object for the life of a
 // connection, so that a read allocates nothing. With a Boost whose reactor is called differently
@@ -55,10 +55,16 @@ class ReadOperation final
   ReadOperation& operator=(const ReadOperation&) = delete;
 
   // Once, before the first read.
-  static void Prepare(Socket& socket);
+  void Prepare(Socket& socket);
+  // What a socket that was told to be empty needs. A reset does not count as something left, so one
+  // that came with bytes is found only by those who write, or who read again.
+  enum class First : uint8_t {
+    kWait,  // something was written since the last read
+    kTry,
+  };
   // The reader is called later, on the socket's loop. REQUIRES: no read is under way; the socket
   // does not block.
-  void Start(Socket& socket, std::span<char> room);
+  void Start(Socket& socket, std::span<char> room, First first);
 
  private:
   Reader& reader_;
@@ -68,6 +74,8 @@ class ReadOperation final
                        const boost::system::error_code& error, size_t bytes);
 
   boost::asio::detail::reactor& reactor_;
+  bool tells_ = false;        // the kernel, how much is left after a read
+  bool was_emptied_ = false;  // by the last read that brought bytes, as it told
   int socket_ = -1;
   std::span<char> room_;
 #endif
