@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <limits>
 #include <string>
 #include <thread>
 #include <utility>
@@ -109,11 +110,15 @@ class Contender {
 
   Contender(size_t threads, Run run) : threads_(threads), run_(std::move(run)) {}
 
-  // Grows the count until a run takes about `length_ns`.
+  // Grows the count until a run takes about `length_ns`. The best of a few, since a run that was
+  // held up would make all that follow too short to be worth anything.
   void Calibrate(int64_t length_ns) {
     count_ = 1024;
     while (true) {
-      const int64_t taken = std::max<int64_t>(run_(count_), 1);
+      int64_t taken = std::numeric_limits<int64_t>::max();
+      for (int tries = 0; tries < 5; ++tries) {
+        taken = std::min(taken, std::max<int64_t>(run_(count_), 1));
+      }
       if (taken >= length_ns / 4) {
         const double scale = static_cast<double>(length_ns) / static_cast<double>(taken);
         count_ = std::max<size_t>(static_cast<size_t>(static_cast<double>(count_) * scale), 1024);

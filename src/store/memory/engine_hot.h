@@ -320,6 +320,13 @@ struct Hot {
     return Finish(binding, plan, *line, hash, now_ns, cost, out);
   }
 
+  // Apart, so that who holds a lease on a prepared key needs no frame.
+  [[gnu::noinline]] WEIR_TARGET static bool TryPrepared(Binding& binding, uint64_t hash,
+                                                        Timestamp now, uint64_t cost,
+                                                        Decision& out) noexcept {
+    return TryHashed(binding, hash, now, cost, out);
+  }
+
   // Reading a clock waits for all loads before it, but not for what is being fetched: so the line
   // is asked for first.
   [[gnu::always_inline]] WEIR_TARGET static bool TryHashedNow(const Binding& binding, uint64_t hash,
@@ -438,7 +445,11 @@ struct Hot {
 
   WEIR_TARGET static bool TryCheckHashed(Binding& binding, uint64_t key_hash, Timestamp now,
                                          uint64_t cost, Decision& out) noexcept {
-    return TryHashed(binding, base::MixHash(key_hash, binding.salt), now, cost, out);
+    const uint64_t hash = base::MixHash(key_hash, binding.salt);
+    if (!Counters::HasOwn()) [[unlikely]] {
+      return TryHolding(binding, hash, now, cost, out);
+    }
+    return TryPrepared(binding, hash, now, cost, out);
   }
 
   static void Charge(Binding& binding, std::string_view key, const Request& request,
