@@ -95,16 +95,13 @@ struct Batch {
       }
       if (result == AtHome::kElsewhere && wanted != 0) [[likely]] {
         Reply::Begin(plan.burst, static_cast<uint32_t>(cost), out[i]);
-        result = One::DecideAtHome(plan, binding.homes.Of(hash), wanted, now, cost, out[i]);
-      }
-      if (result == AtHome::kDenied && !One::MayDeny(binding, binding.homes.Of(hash)))
-          [[unlikely]] {
-        result = AtHome::kElsewhere;
+        result =
+            One::DecideAtHome(binding, plan, binding.homes.Of(hash), wanted, now, cost, out[i]);
       }
       if (result != AtHome::kAllowed && result != AtHome::kDenied) [[unlikely]] {
         if (result == AtHome::kLost) {
           binding.store->counters.Get().Add(&CounterCell::lost_races, 1);
-          tls_lost_hash = hash;
+          tls_lost_race = true;
         }
         One::DecideSlowly(binding, One::Hashed(binding, keys[i]), now_ns, cost, out[i]);
         result = out[i].allowed() ? AtHome::kAllowed : AtHome::kDenied;

@@ -38,7 +38,8 @@ struct Hot {
 
   // The common case, inlined: the key is on its home line, its state was written under the current
   // plan and nobody else is charging it. REQUIRES: 0 < cost <= burst, and Reply::Begin.
-  [[gnu::always_inline]] WEIR_TARGET static AtHome DecideAtHome(const Plan& plan, Line& line,
+  [[gnu::always_inline]] WEIR_TARGET static AtHome DecideAtHome(const Binding& binding,
+                                                                const Plan& plan, Line& line,
                                                                 uint64_t wanted, const Now& now,
                                                                 uint64_t cost,
                                                                 Decision& out) noexcept {
@@ -57,7 +58,7 @@ struct Hot {
         return AtHome::kElsewhere;
       }
       AnswerDenied(plan, state, current.low, now, cost, out);
-      return AtHome::kDenied;
+      return MayDeny(binding, current) ? AtHome::kDenied : AtHome::kElsewhere;
     }
     // The answer is complete before the swap, so that nothing of it is kept in a register across.
     // If the swap fails, all of it is written anew.
@@ -166,9 +167,11 @@ struct Hot {
     DecideAnywhere(binding, key, now_ns, cost, out);
   }
 
-  // Whether a denial on this line may stand: no units of its keys are out on lease.
-  [[gnu::always_inline]] static bool MayDeny(const Binding& binding, const Line& line) noexcept {
-    return !Leased::kUsable || binding.store->leases.marks.Quiet(line);
+  // Whether a denial by this state, on its home line, may stand: no units of that line's keys are
+  // out on lease.
+  [[gnu::always_inline]] static bool MayDeny(const Binding& binding,
+                                             const Current& current) noexcept {
+    return !Leased::kUsable || binding.store->leases.marks.Quiet(current.word);
   }
 
   static void Tally(const Binding& binding, const Decision& decision) noexcept {
@@ -217,19 +220,16 @@ struct Hot {
     if constexpr (!Algo::kUsesWindows) {
       base::WorkOut(now.tick);
     }
-    switch (DecideAtHome(plan, line, wanted, now, cost, out)) {
+    switch (DecideAtHome(binding, plan, line, wanted, now, cost, out)) {
       [[likely]] case AtHome::kAllowed:
         Counters::Increment(cell->allowed);
         return true;
       case AtHome::kDenied:
-        if (!MayDeny(binding, line)) [[unlikely]] {
-          return false;
-        }
         Counters::Increment(cell->denials);
         return true;
       case AtHome::kLost:
         Counters::Increment(cell->lost_races);
-        tls_lost_hash = hash;
+        tls_lost_race = true;
         break;
       case AtHome::kElsewhere:
       case AtHome::kHeld:

@@ -124,15 +124,14 @@ bool RevokeWhere(uint64_t hash, Chosen chosen) noexcept WEIR_REQUIRES(AllDesks()
 }  // namespace
 
 thread_local constinit LeaseDesk* tls_desk = &nobodys_desk;
-thread_local constinit uint64_t tls_lost_hash = 0;
+thread_local constinit bool tls_lost_race = false;
 
 bool IsHot(uint64_t hash) noexcept {
   thread_local constinit uint64_t suspect = 0;
   thread_local constinit uint32_t lost = 0;
-  if (tls_lost_hash != hash) {
+  if (!std::exchange(tls_lost_race, false)) {
     return false;
   }
-  tls_lost_hash = 0;
   lost = suspect == hash ? lost + 1 : 1;
   suspect = hash;
   if (lost < kLostRaces) {

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "weir/decision.h"
@@ -78,9 +79,9 @@ struct LeaseDesk {
 // The calling thread's desk; an empty one for all threads that never had a lease.
 extern thread_local constinit LeaseDesk* tls_desk [[gnu::tls_model("initial-exec")]];
 
-// The key for which this thread last lost a race on the short way, 0 if none: how hot keys are
-// found.
-extern thread_local constinit uint64_t tls_lost_hash [[gnu::tls_model("initial-exec")]];
+// Whether this thread has just lost a race on the short way, for the key that it now decides the
+// long way: how hot keys are found.
+extern thread_local constinit bool tls_lost_race [[gnu::tls_model("initial-exec")]];
 
 // Whether such races have been lost for this key often enough, and for no other key between. Asking
 // forgets the last one.
@@ -94,13 +95,11 @@ class LeaseMarks {
  public:
   using Word = std::atomic<uint64_t>;
 
-  [[nodiscard]] Word& Of(const Line& home) noexcept {
-    return words_[reinterpret_cast<uintptr_t>(&home) / sizeof(Line) % kWords];
-  }
+  [[nodiscard]] Word& Of(const Line& home) noexcept { return words_[IndexOf(&home)]; }
 
-  // 0: no lease for a long time, if ever.
-  [[nodiscard]] [[gnu::always_inline]] bool Quiet(const Line& home) noexcept {
-    return Of(home).load(std::memory_order_acquire) == 0;
+  // 0: no lease for a long time, if ever. By any word of the home line.
+  [[nodiscard]] [[gnu::always_inline]] bool Quiet(const Word* of_home) const noexcept {
+    return words_[IndexOf(of_home)].load(std::memory_order_acquire) == 0;
   }
 
   [[nodiscard]] static bool AnyOut(uint64_t word) noexcept { return word % kChange != 0; }
@@ -121,6 +120,10 @@ class LeaseMarks {
   static constexpr unsigned kWords = 256;
   // More than there can be leases: threads times cells.
   static constexpr uint64_t kChange = uint64_t{1} << 16;
+
+  [[gnu::always_inline]] static size_t IndexOf(const void* in_line) noexcept {
+    return reinterpret_cast<uintptr_t>(in_line) / sizeof(Line) % kWords;
+  }
 
   static_assert(uint64_t{Counters::kOwnCells} * LeaseDesk::kCells < kChange);
 

@@ -27,13 +27,13 @@ inline Decision CheckAsHot(Limiter& limiter, std::string_view key, Timestamp now
     if (!shared.Admit(now, now_ns)) {
       break;
     }
-    tls_lost_hash = TableProbe(*limiter.store(), quota).HashOf(key);
+    tls_lost_race = true;
     binding.ops.check(binding, key, cost, now_ns, decision);
     if (admitted != nullptr) {
       *admitted += decision.charged;
     }
   }
-  tls_lost_hash = 0;
+  tls_lost_race = false;
   return decision;
 }
 

@@ -112,12 +112,12 @@ class History {
       case Kind::kHot:
         for (int i = 0; i < 3; ++i) {
           auto& binding = const_cast<Binding&>(*store_->state().BindingOf(1));
-          tls_lost_hash = TableProbe(*store_).HashOf(kKey);
+          tls_lost_race = true;
           Decision decision;
           binding.ops.check(binding, kKey, step.cost, store_->state().ReadClock(), decision);
           Note(decision, step.cost);
         }
-        tls_lost_hash = 0;
+        tls_lost_race = false;
         break;
       case Kind::kChecks:
         for (uint32_t i = 0; i < step.count; ++i) {
