@@ -7,9 +7,11 @@ namespace weir::store::WEIR_ISA {
 
 namespace {
 
-// Keys hashed and fetched together. Measured: 16 and 24 are alike, 8 and 32 are slower, and so is
-// a rolling window, whose two halves compete for registers.
-constexpr size_t kGroup = 16;
+// Keys hashed and fetched together, and how many groups that is ahead of deciding them. Measured:
+// few at a time, or the fetches of a group wait for one another, and not one by one, since the two
+// halves compete for registers.
+constexpr size_t kGroup = 8;
+constexpr size_t kGroupsAhead = 3;
 
 template <class Layout, class Algo>
 struct Batch {
@@ -24,6 +26,7 @@ struct Batch {
     size_t size = 0;
     uint32_t refused = 0;  // a bit each; the others are hashed, and their lines asked for
     uint64_t hashes[kGroup];
+    Line* lines[kGroup];
   };
 
   // kRest: for quotas whose keys begin in the sketch.
@@ -45,10 +48,13 @@ struct Batch {
         out[i] = Refused(problem, plan.burst);
         continue;
       }
-      group.hashes[i] = base::MixHash(key_hash, binding.salt);
-      __builtin_prefetch(&binding.homes.Of(group.hashes[i]), 1, 3);
+      const uint64_t hash = base::MixHash(key_hash, binding.salt);
+      Line* const line = &binding.homes.Of(hash);
+      group.hashes[i] = hash;
+      group.lines[i] = line;
+      __builtin_prefetch(line, 1, 3);
       if constexpr (kRest) {
-        store.sketch->Prefetch(plan.sketch, Sketch::HashOf(group.hashes[i], plan.generation));
+        store.sketch->Prefetch(plan.sketch, Sketch::HashOf(hash, plan.generation));
       }
     }
     group.size = size;
@@ -71,48 +77,63 @@ struct Batch {
     return AtHome::kElsewhere;
   }
 
-  // Returns how many were denied. Match and swap key by key: all matches first and the swaps after
-  // them was measured to be slower.
-  template <bool kRest>
+  // The long way, for what the short one left undone.
+  [[gnu::noinline]] static AtHome DecideOther(Binding& binding, AtHome result, std::string_view key,
+                                              uint64_t now_ns, uint64_t cost,
+                                              Decision& out) noexcept {
+    if (result == AtHome::kLost) {
+      binding.store->counters.Get().Add(&CounterCell::lost_races, 1);
+      tls_lost_race = true;
+    }
+    One::DecideSlowly(binding, One::Hashed(binding, key), now_ns, cost, out);
+    return out.allowed() ? AtHome::kAllowed : AtHome::kDenied;
+  }
+
+  // Returns how many were denied. kPlain: none of the keys was refused, and this thread holds no
+  // leases. Match and swap key by key: all matches first and the swaps after them was measured to
+  // be slower, and so was each match before the swap of the key before it.
+  template <bool kRest, bool kPlain>
   [[gnu::always_inline]] WEIR_TARGET static uint64_t DecideGroup(
       Binding& binding, const Plan& plan, const Group& group, const std::string_view* keys,
       const Now& now, uint64_t now_ns, uint64_t cost, bool holder, Decision* out) noexcept {
     uint64_t denied = 0;
     for (size_t i = 0; i < group.size; ++i) {
-      if ((group.refused >> i & 1U) != 0) [[unlikely]] {
+      if (!kPlain && (group.refused >> i & 1U) != 0) [[unlikely]] {
         continue;
       }
       const uint64_t hash = group.hashes[i];
       if constexpr (kRest) {
-        if (One::DecideAtRest(binding, plan, binding.homes.Of(hash), hash, now_ns, cost, out[i])) {
+        if (One::DecideAtRest(binding, plan, *group.lines[i], hash, now_ns, cost, out[i])) {
           continue;
         }
       }
       const uint64_t wanted = Layout::Wanted(hash, binding.id, plan);
       AtHome result = AtHome::kElsewhere;
-      if (holder) [[unlikely]] {
+      if (!kPlain && holder) {
         result = SpendLease(binding, plan, hash, now_ns, cost, out[i]);
       }
       if (result == AtHome::kElsewhere && wanted != 0) [[likely]] {
         Reply::Begin(plan.burst, static_cast<uint32_t>(cost), out[i]);
-        result =
-            One::DecideAtHome(binding, plan, binding.homes.Of(hash), wanted, now, cost, out[i]);
+        result = One::DecideAtHome(binding, plan, *group.lines[i], wanted, now, cost, out[i]);
       }
       if (result != AtHome::kAllowed && result != AtHome::kDenied) [[unlikely]] {
-        if (result == AtHome::kLost) {
-          binding.store->counters.Get().Add(&CounterCell::lost_races, 1);
-          tls_lost_race = true;
-        }
-        One::DecideSlowly(binding, One::Hashed(binding, keys[i]), now_ns, cost, out[i]);
-        result = out[i].allowed() ? AtHome::kAllowed : AtHome::kDenied;
+        result = DecideOther(binding, result, keys[i], now_ns, cost, out[i]);
       }
       denied += static_cast<uint64_t>(result == AtHome::kDenied);
     }
     return denied;
   }
 
-  // In groups: the lines of a whole group are asked for while its keys are hashed, and have arrived
-  // by the time the first of them is decided.
+  // Whatever is not plain.
+  template <bool kRest>
+  [[gnu::noinline]] WEIR_TARGET static uint64_t DecideAnyGroup(
+      Binding& binding, const Plan& plan, const Group& group, const std::string_view* keys,
+      const Now& now, uint64_t now_ns, uint64_t cost, bool holder, Decision* out) noexcept {
+    return DecideGroup<kRest, false>(binding, plan, group, keys, now, now_ns, cost, holder, out);
+  }
+
+  // In groups: the lines of a group are asked for while its keys are hashed, and have arrived by
+  // the time it is decided.
   template <bool kRest>
   WEIR_TARGET static void CheckMany(Binding& binding, const std::string_view* keys, size_t count,
                                     uint64_t cost, uint64_t now_ns, Decision* out) noexcept {
@@ -127,17 +148,25 @@ struct Batch {
     uint64_t denials = 0;
     uint64_t refusals = 0;
     const bool holder = !Counters::HasOwn();
-    Group groups[2];
-    for (size_t begin = 0; begin < count + kGroup; begin += kGroup) {
+    constexpr size_t kAhead = kGroup * kGroupsAhead;
+    Group groups[kGroupsAhead + 1];
+    for (size_t begin = 0; begin < count + kAhead; begin += kGroup) {
       if (begin < count) [[likely]] {
         const size_t size = std::min(kGroup, count - begin);
-        Fetch<kRest>(binding, plan, keys + begin, size, groups[begin / kGroup % 2], out + begin);
+        Fetch<kRest>(binding, plan, keys + begin, size, groups[begin / kGroup % (kGroupsAhead + 1)],
+                     out + begin);
       }
-      if (begin != 0) [[likely]] {
-        const Group& arrived = groups[1 - begin / kGroup % 2];
-        denials += DecideGroup<kRest>(binding, plan, arrived, keys + (begin - kGroup), now, now_ns,
-                                      cost, holder, out + (begin - kGroup));
-        refusals += static_cast<uint64_t>(std::popcount(arrived.refused));
+      if (begin >= kAhead) [[likely]] {
+        const size_t due = begin - kAhead;
+        const Group& arrived = groups[due / kGroup % (kGroupsAhead + 1)];
+        if (arrived.refused == 0 && !holder) [[likely]] {
+          denials += DecideGroup<kRest, true>(binding, plan, arrived, keys + due, now, now_ns, cost,
+                                              false, out + due);
+        } else {
+          denials += DecideAnyGroup<kRest>(binding, plan, arrived, keys + due, now, now_ns, cost,
+                                           holder, out + due);
+          refusals += static_cast<uint64_t>(std::popcount(arrived.refused));
+        }
       }
     }
     const Counters::Mine mine = binding.store->counters.Get();
