@@ -3,7 +3,8 @@
 
 Reads a JSON object a line on standard input. With --json the lines go on to standard output with
 exactly the promised fields; without it a table does. Both ways bench/results/<date>-<suite>.json is
-written, with the machine, the compiler and the commit, because a figure without them says nothing.
+written (<date>-<suite>-quick.json with --quick, which never takes the place of a full run), with
+the machine, the compiler and the commit, because a figure without them says nothing.
 """
 
 import argparse
@@ -139,7 +140,8 @@ def main():
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     result = {"suite": options.suite, "date": today, "quick": options.quick, "machine": about,
               "results": rows}
-    path = BENCH / "results" / f"{today}-{options.suite}.json"
+    quick = "-quick" if options.quick else ""
+    path = BENCH / "results" / f"{today}-{options.suite}{quick}.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     if not options.json:
