@@ -39,7 +39,8 @@ install(FILES "${PROJECT_BINARY_DIR}/weir.pc" DESTINATION "${CMAKE_INSTALL_LIBDI
 if(WEIR_BUILD_C_LIBRARY)
   configure_file(cmake/weir-c.pc.in "${PROJECT_BINARY_DIR}/weir-c.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/weir-c.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
-  install(FILES docs/man/weir.3 DESTINATION "${CMAKE_INSTALL_MANDIR}/man3")
+  install(FILES docs/man/weir.3 docs/man/weir-node.3 docs/man/weir-python.3
+    DESTINATION "${CMAKE_INSTALL_MANDIR}/man3")
 endif()
 
 if(WEIR_BUILD_RULES)

@@ -86,7 +86,7 @@ read -ra flags <<<"$(pkg-config --cflags --libs weir-c)"
 "${CC:-cc}" -std=c99 "$here/outside/main.c" -o "$scratch/plain_c" "${flags[@]}" \
   -Wl,-rpath,"$(pkg-config --variable=libdir weir-c)"
 expect "pkg-config from C" "$scratch/plain_c"
-for page in man1/weir.1 man3/weir.3; do
+for page in man1/weir.1 man3/weir.3 man3/weir-node.3 man3/weir-python.3; do
   [[ -f $scratch/moved/share/man/$page ]] || fail "not installed: $page"
 done
 
