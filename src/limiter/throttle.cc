@@ -45,8 +45,8 @@ algorithm::ThrottleAnswer ThrottleLimiter::Take(Hashed key, const algorithm::Thr
   return answer;
 }
 
-void ThrottleLimiter::Forget(Hashed key, std::optional<Timestamp> now) noexcept {
-  keys_.Forget(key.hash, NowNs(now));
+bool ThrottleLimiter::Forget(Hashed key, std::optional<Timestamp> now) noexcept {
+  return keys_.Forget(key.hash, NowNs(now));
 }
 
 }  // namespace weir

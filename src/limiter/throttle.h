@@ -32,7 +32,8 @@ class ThrottleLimiter {
   algorithm::ThrottleAnswer Take(Hashed key, const algorithm::ThrottleAsk& ask,
                                  std::optional<Timestamp> now = std::nullopt) noexcept;
 
-  void Forget(Hashed key, std::optional<Timestamp> now = std::nullopt) noexcept;
+  // False: it owed nothing.
+  bool Forget(Hashed key, std::optional<Timestamp> now = std::nullopt) noexcept;
 
  private:
   ThrottleLimiter(std::shared_ptr<MemoryStore> store, store::Binding& binding);

@@ -43,7 +43,10 @@ class DenialLog {
            {"retry_after_ms", reply.retry_after.count() / 1'000'000},
            {"basis", ToString(part->decision.basis)}});
     } else {
-      Log(LogLevel::kInfo, "refused", {{"front", front}, {"reason", ToString(reply.why)}});
+      const std::string_view rule =
+          reply.refusing != nullptr ? std::string_view(reply.refusing->name) : "none";
+      Log(LogLevel::kInfo, "refused",
+          {{"front", front}, {"rule", rule}, {"reason", ToString(reply.why)}});
     }
   }
 

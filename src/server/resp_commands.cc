@@ -1,5 +1,8 @@
 // What clients of Redis say besides asking for decisions: enough for every stock client to connect.
+#include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <optional>
 #include <string>
 
 #include "weir/version.h"
@@ -22,26 +25,60 @@ struct Known {
   std::string_view name;
   int arity;
   bool has_key;
+  bool operators_only = false;
 };
 
 constexpr Known kCommands[] = {
-    {"auth", -2, false},         {"cl.throttle", -5, true}, {"client", -2, false},
-    {"command", -1, false},      {"config", -2, false},     {"del", -2, true},
-    {"echo", 2, false},          {"hello", -1, false},      {"info", -1, false},
-    {"ping", -1, false},         {"quit", -1, false},       {"reset", 1, false},
-    {"select", 2, false},        {"throttle", -5, true},    {"weir.check", -3, false},
-    {"weir.explain", -3, false}, {"weir.hold", -3, false},  {"weir.peek", -3, false},
-    {"weir.release", 2, false},  {"weir.renew", 2, false},  {"weir.reset", -3, false},
-    {"weir.settle", 3, false},   {"weir.usage", -3, false},
+    {"auth", -2, false},
+    {"cl.throttle", -5, true},
+    {"client", -2, false},
+    {"command", -1, false},
+    {"config", -2, false},
+    {"del", -2, true},
+    {"echo", 2, false},
+    {"hello", -1, false},
+    {"info", -1, false},
+    {"ping", -1, false},
+    {"quit", -1, false},
+    {"reset", 1, false},
+    {"select", 2, false},
+    {"throttle", -5, true},
+    {"weir.check", -3, false},
+    {"weir.explain", -3, false, true},
+    {"weir.hold", -3, false},
+    {"weir.peek", -3, false},
+    {"weir.release", 2, false},
+    {"weir.renew", 2, false},
+    {"weir.reset", -3, false, true},
+    {"weir.settle", 3, false},
+    {"weir.usage", -3, false},
 };
 
 const Known* Find(std::string_view name) {
   for (const Known& known : kCommands) {
-    if (known.name == name) {
+    if (base::SameLetters(name, known.name)) {
       return &known;
     }
   }
   return nullptr;
+}
+
+// As Redis reads integers: no plus sign, no leading zero, nothing besides.
+std::optional<int64_t> IntegerOf(std::string_view text) {
+  int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, problem] = std::from_chars(text.data(), end, number);
+  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
+  const bool plain = digits == "0" ? digits.size() == text.size() : !digits.starts_with('0');
+  return problem == std::errc() && rest == end && plain ? std::optional(number) : std::nullopt;
+}
+
+constexpr std::string_view kNotAnInteger = "ERR value is not an integer or out of range";
+constexpr std::string_view kBadName =
+    "ERR Client names cannot contain spaces, newlines or special characters.";
+
+bool IsClientName(std::string_view name) {
+  return std::all_of(name.begin(), name.end(), [](char c) { return c >= '!' && c <= '~'; });
 }
 
 }  // namespace
@@ -76,10 +113,11 @@ bool RespSession::Converse(std::string_view name, Arguments arguments, Deciders&
   } else if (name == "auth") {
     Auth(arguments, writer);
   } else if (name == "select") {
-    if (arguments[1] == "0") {
+    const auto index = IntegerOf(arguments[1]);
+    if (index == 0) {
       writer.Ok();
     } else {
-      Fail("ERR DB index is out of range", writer);
+      Fail(index ? "ERR DB index is out of range" : kNotAnInteger, writer);
     }
   } else if (name == "client") {
     Client(arguments, writer);
@@ -93,15 +131,22 @@ bool RespSession::Converse(std::string_view name, Arguments arguments, Deciders&
     Delete(arguments, deciders, writer);
   } else if (name == "reset") {
     authenticated_ = context_.options.password.empty();
+    parser_.set_limits(authenticated_ ? CommandLimits{} : CommandLimits::Unauthenticated());
     protocol_ = Protocol::k2;
     name_.clear();
     writer.Simple("RESET");
   } else if (name == "quit") {
     closing_ = true;
     writer.Ok();
+  } else if (known->operators_only && !MayAdminister()) {
+    Fail("NOPERM '" + std::string(name) +
+             "' is for operators: ask from this machine, or with the password of "
+             "--resp-password-file",
+         writer);
   } else {
     const base::Pool<RuleReply>::Lease reply(context_.replies);
-    RuleCommands commands(deciders, context_.service, tls_client_, *reply, writer);
+    RuleCommands commands(deciders, context_.service, tls_client_, *reply, context_.denials,
+                          writer);
     if (!commands.Run(name, arguments.subspan(1))) {
       LatencyCounters::Bump(context_.counters.errors, 1);
     }
@@ -122,11 +167,14 @@ void RespSession::Fail(std::string_view error, Writer& writer) {
 void RespSession::Hello(Arguments arguments, Writer& writer) {
   Protocol wanted = protocol_;
   if (arguments.size() > 1) {
-    if (arguments[1] != "2" && arguments[1] != "3") {
-      Fail("NOPROTO unsupported protocol version", writer);
+    const auto version = IntegerOf(arguments[1]);
+    if (version != 2 && version != 3) {
+      Fail(version ? "NOPROTO unsupported protocol version"
+                   : "ERR Protocol version is not an integer or out of range",
+           writer);
       return;
     }
-    wanted = arguments[1] == "3" ? Protocol::k3 : Protocol::k2;
+    wanted = version == 3 ? Protocol::k3 : Protocol::k2;
   }
   std::string_view name = name_;
   bool named = false;
@@ -138,6 +186,10 @@ void RespSession::Hello(Arguments arguments, Writer& writer) {
       i += 3;
     } else if (base::SameLetters(arguments[i], "setname") && i + 1 < arguments.size()) {
       name = arguments[i + 1];
+      if (!IsClientName(name)) {
+        Fail(kBadName, writer);
+        return;
+      }
       named = true;
       i += 2;
     } else {
@@ -182,6 +234,13 @@ void RespSession::Auth(Arguments arguments, Writer& writer) {
     Fail("ERR syntax error", writer);
     return;
   }
+  if (arguments.size() == 2 && context_.options.password.empty()) {
+    Fail(
+        "ERR AUTH <password> called without any password configured for the default user. Are "
+        "you sure your configuration is correct?",
+        writer);
+    return;
+  }
   const std::string_view user = arguments.size() == 3 ? arguments[1] : "default";
   if (Authenticate(user, arguments.back(), writer)) {
     writer.Ok();
@@ -189,15 +248,9 @@ void RespSession::Auth(Arguments arguments, Writer& writer) {
 }
 
 bool RespSession::Authenticate(std::string_view user, std::string_view password, Writer& writer) {
-  if (context_.options.password.empty()) {
-    if (user == "default") {
-      Fail(
-          "ERR AUTH <password> called without any password configured for the default user. Are "
-          "you sure your configuration is correct?",
-          writer);
-      return false;
-    }
-  } else if (user == "default" && base::SameSecret(password, context_.options.password)) {
+  // Where none is needed any will do for the default user, as in Redis.
+  if (user == "default" && (context_.options.password.empty() ||
+                            base::SameSecret(password, context_.options.password))) {
     authenticated_ = true;
     parser_.set_limits({});
     return true;
@@ -209,10 +262,18 @@ bool RespSession::Authenticate(std::string_view user, std::string_view password,
 void RespSession::Client(Arguments arguments, Writer& writer) {
   const std::string_view what = arguments[1];
   if (base::SameLetters(what, "setname") && arguments.size() == 3) {
+    if (!IsClientName(arguments[2])) {
+      Fail(kBadName, writer);
+      return;
+    }
     name_ = arguments[2];
     writer.Ok();
   } else if (base::SameLetters(what, "getname")) {
-    writer.Bulk(name_);
+    if (name_.empty()) {
+      writer.Null();
+    } else {
+      writer.Bulk(name_);
+    }
   } else if (base::SameLetters(what, "id")) {
     writer.Integer(static_cast<int64_t>(id_));
   } else if (base::SameLetters(what, "setinfo") || base::SameLetters(what, "no-evict") ||
@@ -257,12 +318,20 @@ void RespSession::Command(Arguments arguments, Writer& writer) {
     writer.Map(0);
     return;
   }
-  if (arguments.size() > 1 && !base::SameLetters(arguments[1], "info")) {
-    writer.Array(0);
+  if (arguments.size() > 1 && base::SameLetters(arguments[1], "list")) {
+    writer.Array(std::size(kCommands));
+    for (const Known& known : kCommands) {
+      writer.Bulk(known.name);
+    }
     return;
   }
-  writer.Array(std::size(kCommands));
-  for (const Known& known : kCommands) {
+  if (arguments.size() > 1 && !base::SameLetters(arguments[1], "info")) {
+    Fail("ERR unknown subcommand '" + std::string(arguments[1].substr(0, 64)) +
+             "' of COMMAND; known are COUNT, DOCS, INFO, LIST",
+         writer);
+    return;
+  }
+  const auto tell = [&writer](const Known& known) {
     writer.Array(6);
     writer.Bulk(known.name);
     writer.Integer(known.arity);
@@ -272,6 +341,19 @@ void RespSession::Command(Arguments arguments, Writer& writer) {
     writer.Integer(known.has_key ? 1 : 0);
     writer.Integer(known.has_key ? (known.name == "del" ? -1 : 1) : 0);
     writer.Integer(known.has_key ? 1 : 0);
+  };
+  if (arguments.size() <= 2) {
+    writer.Array(std::size(kCommands));
+    std::for_each(std::begin(kCommands), std::end(kCommands), tell);
+    return;
+  }
+  writer.Array(arguments.size() - 2);
+  for (const std::string_view name : arguments.subspan(2)) {
+    if (const Known* const known = Find(name)) {
+      tell(*known);
+    } else {
+      writer.Null();
+    }
   }
 }
 
@@ -292,14 +374,14 @@ void RespSession::Info(Deciders& deciders, Writer& writer) {
 // A throttled key starts anew, as it does in redis-cell when its key is deleted.
 void RespSession::Delete(Arguments arguments, Deciders& deciders, Writer& writer) {
   const Timestamp now = context_.service.Now();
+  int64_t known = 0;
   for (const std::string_view key : arguments.subspan(1)) {
-    if (deciders.shared_throttle != nullptr) {
-      deciders.shared_throttle->Forget(key);
-    } else {
-      deciders.throttle->Forget(deciders.throttle->Prepare(key), now);
-    }
+    const bool was_there = deciders.shared_throttle != nullptr
+                               ? deciders.shared_throttle->Forget(key)
+                               : deciders.throttle->Forget(deciders.throttle->Prepare(key), now);
+    known += was_there ? 1 : 0;
   }
-  writer.Integer(static_cast<int64_t>(arguments.size() - 1));
+  writer.Integer(known);
 }
 
 }  // namespace weir::server

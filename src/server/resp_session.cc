@@ -22,12 +22,13 @@ std::atomic<uint64_t> last_id{0};
 
 }  // namespace
 
-RespSession::RespSession(RespContext& context, std::string_view tls_client)
+RespSession::RespSession(RespContext& context, const net::Peer& peer)
     : context_(context),
       parser_(context.options.password.empty() ? CommandLimits{}
                                                : CommandLimits::Unauthenticated()),
-      tls_client_(tls_client),
+      tls_client_(peer.identity),
       id_(last_id.fetch_add(1, std::memory_order_relaxed) + 1),
+      local_(peer.local),
       authenticated_(context.options.password.empty()) {}
 
 net::Session::Progress RespSession::OnBytes(std::span<char> input, base::ByteBuffer& output) {
@@ -49,6 +50,9 @@ net::Session::Progress RespSession::OnBytes(std::span<char> input, base::ByteBuf
       break;
     }
     Execute(parser_.arguments(), deciders, output);
+    if (!parser_.arguments_are_in_input()) {
+      DecideWaiting(deciders, output);  // before the next Parse takes them away
+    }
     timer.CountAnswer();
     rest.remove_prefix(parser_.consumed());
     if (closing_) {
@@ -154,7 +158,8 @@ void RespSession::DecideWaiting(Deciders& deciders, base::ByteBuffer& output) {
   waiting_count_ = 0;
 }
 
-// Their arguments lie in the input, which stays where it is until they are answered.
+// Their arguments lie in the input, which stays where it is until they are answered; those that do
+// not are never kept past their own command (OnBytes).
 void RespSession::AskTogether(Deciders& deciders, base::ByteBuffer& output) {
   net::ForEachTogether(question_count_, [&](size_t i) {
     Writer writer(questions_[i].answer, protocol_);

@@ -14,6 +14,7 @@
 #include "codec/resp/writer.h"
 #include "net/session.h"
 #include "server/check_service.h"
+#include "server/denial_log.h"
 #include "server/front_counters.h"
 #include "server/rule_commands.h"
 #include "server/throttle_command.h"
@@ -30,11 +31,12 @@ struct RespContext {
   const RespOptions& options;
   FrontCounters counters;
   base::Pool<RuleReply> replies;
+  DenialLog denials;
 };
 
 class RespSession final : public net::Session {
  public:
-  explicit RespSession(RespContext& context, std::string_view tls_client = {});
+  RespSession(RespContext& context, const net::Peer& peer);
 
   Progress OnBytes(std::span<char> input, base::ByteBuffer& output) override;
   void OnDrain() override { draining_ = true; }
@@ -68,6 +70,10 @@ class RespSession final : public net::Session {
   void AskTogether(Deciders& deciders, base::ByteBuffer& output);
   bool Throttle(ThrottleDialect dialect, Arguments arguments, Deciders& deciders,
                 base::ByteBuffer& output);
+  // As over HTTP: who asks from this machine, or has shown the password.
+  [[nodiscard]] bool MayAdminister() const noexcept {
+    return local_ || !context_.options.password.empty();
+  }
   // The others, by name in lower case. False: none of ours.
   bool Converse(std::string_view name, Arguments arguments, Deciders& deciders, Writer& writer);
 
@@ -88,6 +94,7 @@ class RespSession final : public net::Session {
   std::string name_;              // what the client calls itself
   const std::string tls_client_;  // what its certificate calls it; empty: it showed none
   const uint64_t id_;
+  const bool local_;  // it asks from this machine
   std::array<Waiting, kWaitingMax> waiting_;
   size_t waiting_count_ = 0;
   std::vector<Question>
@@ -102,7 +109,7 @@ class RespFactory final : public net::SessionFactory {
  public:
   explicit RespFactory(RespContext& context) : context_(context) {}
   std::unique_ptr<net::Session> Open(const net::Peer& peer) override {
-    return std::make_unique<RespSession>(context_, peer.identity);
+    return std::make_unique<RespSession>(context_, peer);
   }
 
  private:

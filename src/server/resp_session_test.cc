@@ -1,8 +1,10 @@
 // The Redis protocol as bytes in and bytes out, without a socket.
 #include "server/resp_session.h"
 
+#include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -21,11 +23,47 @@ rules:
     when: { job: present }
     per: job
     limit: concurrency 1 lease 60s
+  - name: no-entry
+    when: { internal: present }
+    block: true
 )";
+
+// A shared store that allows all and tells which keys it was asked for.
+class KeyStore final : public SharedStore {
+ public:
+  Result<const SharedQuota*> Bind(const Quota& quota, uint64_t scope) override {
+    quotas_.push_back(std::make_unique<SharedQuota>(quota, scope));
+    return quotas_.back().get();
+  }
+  void Decide(SharedRequest& request) noexcept override {
+    for (SharedAsk& ask : request.asks) {
+      ask.decision = {};
+      ask.decision.outcome = Outcome::kAllowed;
+      keys.emplace_back(ask.key);
+    }
+  }
+  uint32_t GiveBack(std::span<SharedReceipt>) noexcept override { return 0; }
+  bool Renew(SharedReceipt&, Duration) noexcept override { return false; }
+  ResetOutcome Reset(const SharedQuota&, std::string_view) noexcept override {
+    return ResetOutcome::kDone;
+  }
+  void Reserve(SharedRequest&, uint64_t, Duration, std::string_view) noexcept override {}
+  SharedSettlement Settle(std::string_view, uint64_t) noexcept override { return {}; }
+  bool RenewReserved(std::string_view, Duration) noexcept override { return false; }
+  std::string Bound(const SharedQuota&, OnStoreFailure) const override { return {}; }
+  SharedStoreStats Stats() const override { return {}; }
+
+  std::vector<std::string> keys;
+
+ private:
+  std::vector<std::unique_ptr<SharedQuota>> quotas_;
+};
 
 class Resp : public ::testing::Test {
  protected:
-  Resp() {
+  Resp() { Begin(nullptr); }
+
+  void Begin(std::shared_ptr<SharedStore> shared) {
     const RuleParse parsed = RuleSet::Parse(kRules);
     for (const RuleIssue& issue : parsed.issues) {
       EXPECT_EQ(issue.level, IssueLevel::kWarning) << ToString(issue);
@@ -34,15 +72,19 @@ class Resp : public ::testing::Test {
     options.memory_bytes = 8 << 20;
     options.clock = &clock_;
     options.rules.clock = &clock_;
+    options.rules.shared = std::move(shared);
+    session_.reset();
+    context_.reset();
     service_ = *CheckService::Create(parsed.rules, options);
     Connect();
   }
 
-  void Connect(const std::string& password = {}) {
+  void Connect(const std::string& password = {},
+               const net::Peer& peer = {.address = "127.0.0.1", .port = 1, .local = true}) {
     options_.password = password;
     session_.reset();
-    context_.reset(new RespContext{*service_, options_, {}, {}});
-    session_ = std::make_unique<RespSession>(*context_);
+    context_.reset(new RespContext{*service_, options_, {}, {}, {}});
+    session_ = std::make_unique<RespSession>(*context_, peer);
   }
 
   std::string Say(std::string_view text) {
@@ -85,6 +127,29 @@ TEST_F(Resp, AnswersAllOfAReadInOrder) {
   EXPECT_EQ(last_.next, net::Session::Next::kIdle);
 }
 
+// Questions to a shared store wait for one another, so their keys must outlive the next command.
+TEST_F(Resp, TypedLinesThatWaitForASharedStoreKeepTheirKeys) {
+  const std::string longer(60, 'b');  // not so long that the key is a digest
+  for (const char* const form : {"%s", "\"%s\"", "'%s'", "%.1s\"%s\""}) {
+    const auto store = std::make_shared<KeyStore>();
+    Begin(store);
+    const auto word = [form](const std::string& key) {
+      char text[512];
+      std::snprintf(text, sizeof text, form, key.c_str(), key.c_str());
+      return std::string(text);
+    };
+    const std::string one = word("a");
+    const std::string two = word(longer);
+    Say("WEIR.CHECK key " + one + "\r\nWEIR.CHECK key " + two + "\r\nCL.THROTTLE " + one +
+        " 1 1 1\r\nCL.THROTTLE " + two + " 1 1 1\r\n");
+    ASSERT_EQ(store->keys.size(), 4U) << form;
+    for (size_t i = 0; i < 4; i += 2) {
+      EXPECT_TRUE(store->keys[i].ends_with('a')) << form << ' ' << i << ' ' << store->keys[i];
+      EXPECT_TRUE(store->keys[i + 1].ends_with(longer)) << form << ' ' << store->keys[i + 1];
+    }
+  }
+}
+
 TEST_F(Resp, WaitsForTheRestOfACommand) {
   EXPECT_EQ(Say("*1\r\n$4\r\nPI"), "");
   EXPECT_EQ(last_.next, net::Session::Next::kMessage);
@@ -117,6 +182,24 @@ TEST_F(Resp, WantsThePasswordIfThereIsOne) {
   EXPECT_EQ(Say("PING\r\n"), "+PONG\r\n");
   Connect("sesame");
   EXPECT_TRUE(Say("HELLO 3 AUTH default sesame\r\n").starts_with("%7"));
+  // RESET leaves nothing of it, its limits neither.
+  EXPECT_EQ(Say("RESET\r\n"), "+RESET\r\n");
+  EXPECT_EQ(Say("*11\r\n"), "-ERR Protocol error: unauthenticated multibulk length\r\n");
+}
+
+TEST_F(Resp, OperatorsAskFromThisMachineOrWithThePassword) {
+  const net::Peer far{.address = "192.0.2.1", .port = 1};
+  for (const std::string name : {"WEIR.RESET", "weir.explain"}) {
+    Connect();
+    EXPECT_FALSE(Say(name + " key a\r\n").starts_with('-'));
+    Connect({}, far);
+    EXPECT_TRUE(Say(name + " key a\r\n").starts_with("-NOPERM ")) << name;
+    EXPECT_TRUE(Say("WEIR.CHECK key a\r\n").starts_with("*16"));
+    Connect("sesame", far);
+    EXPECT_TRUE(Say(name + " key a\r\n").starts_with("-NOAUTH ")) << name;
+    Say("AUTH sesame\r\n");
+    EXPECT_FALSE(Say(name + " key a\r\n").starts_with('-'));
+  }
 }
 
 TEST_F(Resp, DecidesByTheRules) {
@@ -132,6 +215,13 @@ TEST_F(Resp, DecidesByTheRules) {
   EXPECT_NE(denied.find("$4\r\nrule\r\n$7\r\nper-key\r\n"), std::string::npos);
   EXPECT_NE(Say("WEIR.USAGE key a\r\n").find("$5\r\nquota\r\n"), std::string::npos);
   EXPECT_NE(Say("WEIR.EXPLAIN key a\r\n").find("per-key"), std::string::npos);
+}
+
+TEST_F(Resp, NamesTheRuleThatRefusesWithoutCounting) {
+  EXPECT_EQ(Say("WEIR.CHECK internal 1\r\n"),
+            "*10\r\n$7\r\nallowed\r\n:0\r\n$7\r\noutcome\r\n$6\r\ndenied\r\n"
+            "$14\r\nretry_after_ms\r\n:0\r\n$6\r\nreason\r\n$7\r\nblocked\r\n"
+            "$4\r\nrule\r\n$8\r\nno-entry\r\n");
 }
 
 TEST_F(Resp, SaysWhatIsWrongWithAQuestion) {
@@ -160,7 +250,8 @@ TEST_F(Resp, HoldsAndReleases) {
 TEST_F(Resp, DelStartsAThrottledKeyAnew) {
   Say("CL.THROTTLE k 0 1 60\r\n");
   EXPECT_TRUE(Say("CL.THROTTLE k 0 1 60\r\n").starts_with("*5\r\n:1\r\n"));
-  EXPECT_EQ(Say("DEL k\r\n"), ":1\r\n");
+  EXPECT_EQ(Say("DEL k nosuch\r\n"), ":1\r\n");
+  EXPECT_EQ(Say("DEL k\r\n"), ":0\r\n");
   EXPECT_TRUE(Say("CL.THROTTLE k 0 1 60\r\n").starts_with("*5\r\n:0\r\n"));
 }
 
@@ -170,6 +261,9 @@ TEST_F(Resp, TellsStockClientsWhatTheyAsk) {
   EXPECT_EQ(Say("CONFIG GET save\r\n"), "*2\r\n$4\r\nsave\r\n$0\r\n\r\n");
   EXPECT_TRUE(Say("COMMAND\r\n").starts_with("*"));
   EXPECT_EQ(Say("COMMAND DOCS\r\n"), "*0\r\n");
+  EXPECT_TRUE(Say("COMMAND LIST\r\n").starts_with("*23\r\n$4\r\nauth\r\n"));
+  EXPECT_TRUE(Say("COMMAND INFO Ping nosuch\r\n").starts_with("*2\r\n*6\r\n$4\r\nping\r\n:-1\r\n"));
+  EXPECT_EQ(Say("CLIENT GETNAME\r\n"), "$-1\r\n");
   EXPECT_NE(Say("INFO\r\n").find("redis_version:"), std::string::npos);
   EXPECT_EQ(Say("CLIENT SETINFO LIB-NAME x\r\n"), "+OK\r\n");
   EXPECT_EQ(Say("ECHO hi\r\n"), "$2\r\nhi\r\n");

@@ -130,11 +130,15 @@ bool RuleCommands::Check(ChargeMode mode) {
 }
 
 void RuleCommands::WriteReply(std::string_view token) {
+  if (!reply_.allowed()) {
+    denials_.Note("resp", reply_, wall_);
+  }
   const RulePart* const part = reply_.deciding();
+  const RuleView* const rule = part != nullptr ? part->rule : reply_.refusing;
   const bool away = !reply_.allowed() && reply_.trouble != StoreTrouble::kNone;
   const bool refused = reply_.why != RuleRefusal::kNone || away;
-  writer_.Map(3 + (refused ? 1 : 0) + (part != nullptr ? 5 : 0) + (token.empty() ? 0 : 1) +
-              (reply_.start_after > Duration::zero() ? 1 : 0));
+  writer_.Map(3 + (refused ? 1 : 0) + (rule != nullptr ? 1 : 0) + (part != nullptr ? 4 : 0) +
+              (token.empty() ? 0 : 1) + (reply_.start_after > Duration::zero() ? 1 : 0));
   writer_.Bulk("allowed");
   writer_.Bool(reply_.allowed());
   writer_.Bulk("outcome");
@@ -151,9 +155,11 @@ void RuleCommands::WriteReply(std::string_view token) {
     writer_.Bulk("token");
     writer_.Bulk(token);
   }
-  if (part != nullptr) {
+  if (rule != nullptr) {
     writer_.Bulk("rule");
-    writer_.Bulk(part->rule->name);
+    writer_.Bulk(rule->name);
+  }
+  if (part != nullptr) {
     writer_.Bulk("limit");
     writer_.Integer(part->decision.limit);
     writer_.Bulk("remaining");

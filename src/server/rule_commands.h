@@ -16,6 +16,7 @@
 
 #include "codec/resp/writer.h"
 #include "server/check_service.h"
+#include "server/denial_log.h"
 
 namespace weir::server {
 
@@ -23,12 +24,13 @@ class RuleCommands {
  public:
   // `tls_client`: who asks, by its certificate; empty: it showed none.
   RuleCommands(Deciders& deciders, const CheckService& service, std::string_view tls_client,
-               RuleReply& reply, codec::resp::Writer& writer)
+               RuleReply& reply, DenialLog& denials, codec::resp::Writer& writer)
       : deciders_(deciders),
         tls_client_(tls_client),
         now_(service.Now()),
         wall_(service.WallNow()),
         reply_(reply),
+        denials_(denials),
         writer_(writer) {}
 
   // `name` in lower case. False: the reply is an error.
@@ -53,6 +55,7 @@ class RuleCommands {
   const Timestamp now_;
   const WallTime wall_;
   RuleReply& reply_;
+  DenialLog& denials_;
   codec::resp::Writer& writer_;
   std::array<Attribute, kMaxAttributes + 1> attributes_;  // what is sent, and who it is that sends
   RuleRequest request_;

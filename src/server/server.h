@@ -63,7 +63,11 @@ class Server {
            const RespOptions& resp_options)
         : http{service, options, HttpContext::Face::kPublic},
           admin{service, options, HttpContext::Face::kAdmin},
-          resp{.service = service, .options = resp_options, .counters = {}, .replies = {}},
+          resp{.service = service,
+               .options = resp_options,
+               .counters = {},
+               .replies = {},
+               .denials = {}},
           grpc(config) {}
 
     net::Loop loop;

@@ -42,15 +42,14 @@ Result<const SharedQuota*> SharedThrottle::Find(const algorithm::ThrottleAsk& as
   return *bound;
 }
 
-void SharedThrottle::Forget(std::string_view key) noexcept {
-  const SharedQuota* any = nullptr;  // a key's state is that of all rates
-  {
-    const base::MutexLock lock(mutex_);
-    any = rates_.empty() ? nullptr : rates_.begin()->second;
+bool SharedThrottle::Forget(std::string_view key) {
+  // A key's state is that of all rates, so any rate will do, also one that nobody asked with here.
+  const auto any = Find({.burst = 1, .interval_ns = 1'000'000'000});
+  if (!any) {
+    return false;
   }
-  if (any != nullptr) {
-    (void)store_.Reset(*any, key);
-  }
+  const ResetOutcome outcome = store_.Reset(**any, key);
+  return outcome == ResetOutcome::kDone || outcome == ResetOutcome::kShared;
 }
 
 void SharedThrottle::Take(std::span<Question> questions) noexcept {

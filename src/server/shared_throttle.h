@@ -28,8 +28,8 @@ class SharedThrottle {
   // The rate as the store has it. The error is for the client.
   Result<const SharedQuota*> Find(const algorithm::ThrottleAsk& ask);
 
-  // Starts a key anew.
-  void Forget(std::string_view key) noexcept;
+  // Starts a key anew. False: there was nothing to forget.
+  bool Forget(std::string_view key);
 
   struct Question {
     std::string_view key;

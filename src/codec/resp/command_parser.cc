@@ -28,6 +28,10 @@ bool IsBlank(char character) {
   return character == ' ' || (character >= '\t' && character <= '\r') || character == '\0';
 }
 
+bool IsQuote(char character) {
+  return character == '"' || character == '\'';
+}
+
 // One word of an inline line, as redis-cli and Redis itself read it: "…" with C escapes, '…' with
 // \' alone, or plain up to a blank. Unquoted bytes are appended to `into`.
 class WordReader {
@@ -39,7 +43,7 @@ class WordReader {
   bool Read() {
     while (at_ < line_.size() && !IsBlank(line_[at_])) {
       const char character = line_[at_++];
-      if (character == '"' || character == '\'') {
+      if (IsQuote(character)) {
         return ReadQuoted(character) && (at_ == line_.size() || IsBlank(line_[at_]));
       }
       into_ += character;
@@ -92,6 +96,7 @@ class WordReader {
 
 ParseState CommandParser::Parse(std::string_view input) {
   consumed_ = 0;
+  unquoted_.clear();
   while (consumed_ < input.size()) {
     const std::string_view command = input.substr(consumed_);
     const Step step = command.front() == '*' ? ParseArray(command) : ParseInline(command);
@@ -135,6 +140,13 @@ CommandParser::Step CommandParser::ParseArray(std::string_view command) {
       if (position_ == command.size()) {
         return Step::kMore;
       }
+      if (command[position_] == ':') {
+        const Step step = ReadInteger(command);
+        if (step != Step::kDone) {
+          return step;
+        }
+        continue;
+      }
       if (command[position_] != '$') {
         return FailUnexpected(command[position_]);
       }
@@ -169,6 +181,30 @@ CommandParser::Step CommandParser::ParseArray(std::string_view command) {
   for (const Piece piece : pieces_) {
     arguments_.push_back(command.substr(piece.offset, piece.size));
   }
+  return Step::kDone;
+}
+
+// An argument that is an integer by its type, as some clients send numbers: it counts as its text,
+// which whoever wants a number reads again.
+CommandParser::Step CommandParser::ReadInteger(std::string_view command) {
+  const size_t begin = position_ + 1;
+  const std::string_view line = command.substr(begin, kNumberLineMax);
+  const size_t end = line.find('\n');
+  if (end == std::string_view::npos) {
+    return line.size() == kNumberLineMax ? Fail("too big integer") : Step::kMore;
+  }
+  const size_t sign = line.starts_with('-') || line.starts_with('+') ? 1 : 0;
+  const std::string_view digits = line.substr(sign, end - sign);
+  if (digits.size() < 2 || digits.find_first_not_of("0123456789") != digits.size() - 1 ||
+      digits.back() != '\r') {
+    return Fail("invalid integer");
+  }
+  if (begin + end + 1 > limits_.command_bytes_max) {
+    return Fail("too big command");
+  }
+  pieces_.push_back(
+      {.offset = static_cast<uint32_t>(begin), .size = static_cast<uint32_t>(end - 1)});
+  position_ = static_cast<uint32_t>(begin + end + 1);
   return Step::kDone;
 }
 
@@ -219,7 +255,6 @@ CommandParser::Step CommandParser::ParseInline(std::string_view command) {
 
 CommandParser::Step CommandParser::SplitInline(std::string_view line) {
   arguments_.clear();
-  unquoted_.clear();
   unquoted_.reserve(line.size());  // unquoting never lengthens, so views into it stay good
   for (size_t at = 0;;) {
     while (at < line.size() && IsBlank(line[at])) {
@@ -228,12 +263,21 @@ CommandParser::Step CommandParser::SplitInline(std::string_view line) {
     if (at == line.size()) {
       break;
     }
+    if (arguments_.size() == limits_.args_max) {
+      return Fail("too many arguments in an inline request");
+    }
+    const size_t word = at;
+    while (at < line.size() && !IsBlank(line[at]) && !IsQuote(line[at])) {
+      ++at;
+    }
+    if (at == line.size() || IsBlank(line[at])) {
+      arguments_.push_back(line.substr(word, at - word));  // as it stands
+      continue;
+    }
+    at = word;
     const size_t begin = unquoted_.size();
     if (!WordReader(line, at, unquoted_).Read()) {
       return Fail("unbalanced quotes in request");
-    }
-    if (arguments_.size() == limits_.args_max) {
-      return Fail("too many arguments in an inline request");
     }
     arguments_.emplace_back(unquoted_.data() + begin, unquoted_.size() - begin);
   }

@@ -1,4 +1,5 @@
-// Commands of the Redis protocol out of bytes: arrays of bulk strings, and lines typed by hand.
+// Commands of the Redis protocol out of bytes: arrays of bulk strings or integers, and lines typed
+// by hand.
 //
 // The caller keeps the bytes. After every call it drops consumed() of them from the front, and the
 // next call gets what is left together with what arrived since, at whatever address. Nothing is
@@ -54,9 +55,11 @@ class CommandParser {
   // commands are skipped.
   [[nodiscard]] size_t consumed() const noexcept { return consumed_; }
 
-  // After kCommand. They point into the input, or, for an inline line with quotes, into the parser;
-  // good until the input goes or Parse is called.
+  // After kCommand. They point into the input and are good until that goes, but for those of an
+  // inline line with quotes: these lie in the parser and go with the next Parse. The span itself
+  // does so always.
   [[nodiscard]] std::span<const std::string_view> arguments() const noexcept { return arguments_; }
+  [[nodiscard]] bool arguments_are_in_input() const noexcept { return unquoted_.empty(); }
 
   // After kError: "ERR Protocol error: …", as Redis words it, without the leading '-'.
   [[nodiscard]] std::string_view error() const noexcept { return error_; }
@@ -74,6 +77,7 @@ class CommandParser {
   Step SplitInline(std::string_view line);
   Step ReadNumber(std::string_view command, std::string_view too_long, std::string_view invalid,
                   int64_t& number);
+  Step ReadInteger(std::string_view command);
   Step Fail(std::string_view message);
   Step FailUnexpected(char found);
   void Restart() noexcept;

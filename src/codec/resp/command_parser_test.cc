@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -121,6 +122,31 @@ TEST(CommandParser, UnquotesInlineWordsAsRedisDoes) {
   }
 }
 
+// throttlecrab's clients send numbers so, and its server takes them.
+TEST(CommandParser, TakesIntegersForArguments) {
+  EXPECT_EQ(Parse("*4\r\n$8\r\nTHROTTLE\r\n:10\r\n:-5\r\n$1\r\nx\r\nPING\r\n").commands,
+            (std::vector<Command>{{"THROTTLE", "10", "-5", "x"}, {"PING"}}));
+  EXPECT_EQ(Parse("*1\r\n:9223372036854775807\r\n").commands,
+            (std::vector<Command>{{"9223372036854775807"}}));
+}
+
+TEST(CommandParser, SaysWhichArgumentsGoWithTheNextCommand) {
+  CommandParser parser;
+  for (const auto& [line, stays] :
+       {std::pair("PING a b\r\n", true), std::pair("PING \"a\" b\r\n", false),
+        std::pair("*1\r\n$4\r\nPING\r\n", true)}) {
+    const std::string_view input = line;
+    ASSERT_EQ(parser.Parse(input), ParseState::kCommand);
+    EXPECT_EQ(parser.arguments_are_in_input(), stays) << line;
+    if (stays) {
+      for (const std::string_view argument : parser.arguments()) {
+        EXPECT_GE(argument.data(), input.data());
+        EXPECT_LE(argument.data() + argument.size(), input.data() + input.size());
+      }
+    }
+  }
+}
+
 TEST(CommandParser, RefusesBadFramesInTheWordsOfRedis) {
   const struct {
     std::string_view input;
@@ -135,7 +161,11 @@ TEST(CommandParser, RefusesBadFramesInTheWordsOfRedis) {
       {"*1\rx", "invalid multibulk length"},
       {"*1\n", "invalid multibulk length"},
       {"*99999999999999999999\r\n", "invalid multibulk length"},
-      {"*1\r\n:5\r\n", "expected '$', got ':'"},
+      {"*1\r\n:\r\n", "invalid integer"},
+      {"*1\r\n:-\r\n", "invalid integer"},
+      {"*1\r\n:1x\r\n", "invalid integer"},
+      {"*1\r\n:1\n\r\n", "invalid integer"},
+      {"*1\r\n:12345678901234567890123456789012345\r\n", "too big integer"},
       {"*1\r\n*1\r\n", "expected '$', got '*'"},
       {"*1\r\n\r\n", "expected '$', got '\\x0d'"},
       {"*1\r\n$-5\r\n", "invalid bulk length"},

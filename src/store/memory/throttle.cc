@@ -100,14 +100,17 @@ void ThrottledKeys::DecideShared(uint64_t key_hash, const ThrottleAsk& ask, uint
   }
 }
 
-void ThrottledKeys::Forget(uint64_t key_hash, uint64_t now_ns) noexcept {
+bool ThrottledKeys::Forget(uint64_t key_hash, uint64_t now_ns) noexcept {
+  ThrottleAnswer before;
+  Decision decision;
+  DecideInSlot(key_hash, {.quantity = 0}, now_ns, before, decision);
   // More than any debt that is remembered comes back, and the state ends at nothing owed.
   const ThrottleAsk all{.burst = 1,
                         .interval_ns = static_cast<int64_t>(algorithm::Throttle::kDebtMax),
                         .quantity = -1};
   ThrottleAnswer unused;
-  Decision decision;
   DecideInSlot(key_hash, all, now_ns, unused, decision);
+  return before.reset_ns > 0;
 }
 
 }  // namespace weir::store

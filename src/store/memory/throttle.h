@@ -27,7 +27,7 @@ class ThrottledKeys {
               algorithm::ThrottleAnswer& answer) noexcept;
 
   // As if never asked for.
-  void Forget(uint64_t key_hash, uint64_t now_ns) noexcept;
+  bool Forget(uint64_t key_hash, uint64_t now_ns) noexcept;
 
  private:
   void DecideInSlot(uint64_t key_hash, const algorithm::ThrottleAsk& ask, uint64_t now_ns,
