@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -17,12 +18,22 @@ namespace weir::server {
 
 namespace {
 
-// Documents of one stream; a file's own name is kept in a comment for people.
+constexpr std::string_view kNextDocument = "---\n";
+
+// Tells where a file begins among several.
+std::string Mark(const std::string& file) {
+  return "# weir: the file " + file + "\n";
+}
+
+// Documents of one stream.
 std::string Joined(const auto& texts) {
   std::string all;
   for (const auto& one : texts) {
     if (!all.empty()) {
-      all += "---\n";
+      all += kNextDocument;
+    }
+    if (texts.size() > 1) {
+      all += Mark(one.file);
     }
     all += one.text;
     if (!all.ends_with('\n')) {
@@ -70,6 +81,23 @@ std::string CutShort(const std::string& file, std::string_view text, std::string
            "of three dots";
   }
   return {};
+}
+
+std::string CutShort(const auto& texts, const auto& before) {
+  std::string why;
+  for (size_t i = 0; i < texts.size() && i < before.size() && why.empty(); ++i) {
+    why = CutShort(texts[i].file, texts[i].text, before[i].text);
+  }
+  return why;
+}
+
+// All of them, to the byte.
+std::string Exactly(const auto& texts) {
+  std::string all;
+  for (const auto& one : texts) {
+    all += one.text + '\0';
+  }
+  return all;
 }
 
 Result<std::string> ReadWhole(const std::string& path) {
@@ -142,13 +170,28 @@ RuleSource::Outcome RuleSource::Refuse(const std::string& seen, std::string erro
   return Outcome::kRefused;
 }
 
-// Against what was good last, if that was one file: of several it is not known which was which.
-std::string RuleSource::CutShortSinceLast(const Texts& texts) const {
-  if (state_dir_.empty() || texts.size() != 1) {
+RuleSource::Texts RuleSource::LastGood() const {
+  const Result<std::string> all =
+      state_dir_.empty() ? Error::Invalid("none is kept") : ReadWhole(LastGoodPath());
+  if (!all) {
     return {};
   }
-  const Result<std::string> last = ReadWhole(LastGoodPath());
-  return last ? CutShort(texts.front().file, texts.front().text, *last) : std::string();
+  if (files_.size() == 1) {
+    return {{files_.front(), *all}};
+  }
+  Texts texts;
+  size_t end = all->size();
+  for (auto file = files_.rbegin(); file != files_.rend(); ++file) {
+    const std::string mark = Mark(*file);
+    const size_t found = all->rfind(mark, end);
+    if (found == std::string::npos) {
+      return {};
+    }
+    const size_t begin = found + mark.size();
+    texts.insert(texts.begin(), {*file, all->substr(begin, end - begin)});
+    end = found - std::min(found, kNextDocument.size());
+  }
+  return texts;
 }
 
 Result<std::shared_ptr<const RuleSet>> RuleSource::LoadFirst() {
@@ -159,9 +202,10 @@ Result<std::shared_ptr<const RuleSet>> RuleSource::LoadFirst() {
   const base::MutexLock loading(reload_mutex_);
   const RuleParse parsed = RuleSet::Load(std::span<const std::string>(files_));
   std::string error = FirstError(parsed.issues);
+  Texts last_good = LastGood();
+  Result<Texts> texts = Read();
   if (parsed.rules != nullptr) {
-    Result<Texts> texts = Read();
-    error = texts ? CutShortSinceLast(*texts) : texts.error().message;
+    error = texts ? CutShort(*texts, last_good) : texts.error().message;
     if (error.empty()) {
       KeepLastGood(*texts);
       Succeed(*parsed.rules, *std::move(texts), parsed.issues);
@@ -174,6 +218,9 @@ Result<std::shared_ptr<const RuleSet>> RuleSource::LoadFirst() {
       Log(LogLevel::kError, "rules not taken; starting with the last good ones",
           {{"error", error}, {"file", LastGoodPath()}});
       Result<std::string> text = ReadWhole(LastGoodPath());
+      // What the next look at the files compares them with, and what it need not tell of again.
+      in_effect_ = std::move(last_good);
+      refused_ = texts ? Exactly(*texts) : texts.error().message;
       const base::MutexLock lock(mutex_);
       text_ = text ? *std::move(text) : text_;
       status_ = {.version = last.rules->version(),
@@ -195,29 +242,27 @@ RuleSource::Outcome RuleSource::Reload(const Apply& apply) {
   if (!texts) {
     return Refuse(texts.error().message, texts.error().message, {});
   }
-  std::string all;  // to the byte
-  for (const Text& one : *texts) {
-    all += one.text + '\0';
-  }
+  const std::string all = Exactly(*texts);
   if (*texts == in_effect_) {
     if (!refused_.empty()) {  // back to what is in effect anyway
       refused_.clear();
       const base::MutexLock lock(mutex_);
       status_.error.clear();
+      status_.from_last_good = false;
     }
     return Outcome::kUnchanged;
   }
-  for (size_t i = 0; i < texts->size(); ++i) {
-    const Text& one = (*texts)[i];
-    std::string why =
-        one.text.ends_with('\n')
-            ? CutShort(one.file, one.text, i < in_effect_.size() ? in_effect_[i].text : "")
-            : one.file +
-                  ": the last line has no end, as if the file were cut short; end it with a "
-                  "newline";
-    if (!why.empty()) {
-      return Refuse(all, std::move(why), {});
+  for (const Text& one : *texts) {
+    if (!one.text.ends_with('\n')) {
+      return Refuse(all,
+                    one.file +
+                        ": the last line has no end, as if the file were cut short; end it with a "
+                        "newline",
+                    {});
     }
+  }
+  if (std::string why = CutShort(*texts, in_effect_); !why.empty()) {
+    return Refuse(all, std::move(why), {});
   }
   RuleParse parsed = texts->size() == 1 ? RuleSet::Parse(texts->front().text, texts->front().file)
                                         : RuleSet::Load(std::span<const std::string>(files_));

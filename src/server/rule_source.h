@@ -56,7 +56,8 @@ class RuleSource {
   using Texts = std::vector<Text>;
 
   Result<Texts> Read() const;
-  [[nodiscard]] std::string CutShortSinceLast(const Texts& texts) const;
+  // What was good last, cut into files again; none if there is nothing, or from other files.
+  [[nodiscard]] Texts LastGood() const;
   void Succeed(const RuleSet& rules, Texts texts, std::vector<RuleIssue> issues)
       WEIR_REQUIRES(reload_mutex_);
   Outcome Refuse(const std::string& seen, std::string error, std::vector<RuleIssue> issues)

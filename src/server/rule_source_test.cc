@@ -134,6 +134,27 @@ TEST_F(Source, AFileCutShortWhileNobodyLookedIsNotTakenAtTheStart) {
   }
 }
 
+// What is in effect after such a start is what later looks at the files are compared with.
+TEST_F(Source, AFileCutShortBeforeTheStartIsNotTakenAfterItEither) {
+  const std::string text = Rules(5) + "  - {name: more, per: ip, limit: 20/h}\n";
+  Write(text);
+  ASSERT_TRUE(RuleSource({path_}, folder_.path()).LoadFirst());
+  Write(Rules(5));
+  RuleSource source({path_}, folder_.path());
+  ASSERT_TRUE(source.LoadFirst());
+  ASSERT_TRUE(source.status().from_last_good);
+  EXPECT_NE(Reload(source), RuleSource::Outcome::kApplied);
+  EXPECT_EQ(applied_, nullptr);
+  EXPECT_NE(source.status().error, "");
+  EXPECT_EQ(source.status().failures, 1U) << "told of at the start already";
+  Write(text);
+  EXPECT_EQ(Reload(source), RuleSource::Outcome::kUnchanged);
+  EXPECT_EQ(source.status().error, "");
+  EXPECT_FALSE(source.status().from_last_good);
+  Write(Rules(5) + "# one rule is enough\n");
+  EXPECT_EQ(Reload(source), RuleSource::Outcome::kApplied);
+}
+
 TEST_F(Source, SeveralFilesAreTakenTogetherOrNotAtAll) {
   const std::string second = folder_.path() + "/more.yaml";
   const auto write_second = [&second](const std::string& text) {
@@ -148,6 +169,27 @@ TEST_F(Source, SeveralFilesAreTakenTogetherOrNotAtAll) {
   EXPECT_EQ(Reload(source), RuleSource::Outcome::kRefused);
   EXPECT_EQ(applied_, nullptr);
   write_second("rules: [{name: more, per: ip, limit: 2/h}]\n");
+  EXPECT_EQ(Reload(source), RuleSource::Outcome::kApplied);
+  EXPECT_EQ(applied_->rules().size(), 2U);
+}
+
+TEST_F(Source, OfSeveralFilesTheOneThatWasCutShortIsKnownAfterAStart) {
+  const std::string second = folder_.path() + "/more.yaml";
+  const std::string text = "rules:\n  - {name: b, per: ip, limit: 1/h}\n";
+  const auto write_second = [&second](const std::string& all) {
+    std::ofstream(second, std::ios::binary) << all;
+  };
+  Write(Rules(1));
+  write_second(text + "  - {name: c, per: ip, limit: 1/h}\n");
+  ASSERT_TRUE(RuleSource({path_, second}, folder_.path()).LoadFirst());
+  write_second(text);
+  RuleSource source({path_, second}, folder_.path());
+  const auto rules = source.LoadFirst();
+  ASSERT_TRUE(rules);
+  EXPECT_EQ((*rules)->rules().size(), 3U);
+  Write(Rules(2));
+  EXPECT_EQ(Reload(source), RuleSource::Outcome::kRefused);
+  write_second(text + "# c is gone\n");
   EXPECT_EQ(Reload(source), RuleSource::Outcome::kApplied);
   EXPECT_EQ(applied_->rules().size(), 2U);
 }
