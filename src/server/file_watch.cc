@@ -2,6 +2,7 @@
 
 #include <sys/inotify.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -15,6 +16,7 @@ namespace weir::server {
 namespace {
 
 constexpr auto kSettle = std::chrono::milliseconds(50);
+constexpr auto kSettleMost = std::chrono::milliseconds(500);
 constexpr auto kInAnyCase = std::chrono::seconds(30);
 // Not IN_MODIFY: a file is looked at when its writer has closed it.
 constexpr uint32_t kEvents =
@@ -69,18 +71,31 @@ void FileWatch::Read() {
   events_.async_read_some(boost::asio::buffer(buffer_),
                           [this](const boost::system::error_code& error, size_t) {
                             if (!error) {
-                              LookAfter(kSettle);
+                              LookSoon();
                               Read();
                             }
                           });
 }
 
+void FileWatch::LookSoon() {
+  timer_.expires_after(kSettle);
+  latest_ = latest_.value_or(timer_.expiry() - kSettle + kSettleMost);
+  timer_.expires_at(std::min(timer_.expiry(), *latest_));
+  Wait();
+}
+
 void FileWatch::LookAfter(std::chrono::milliseconds delay) {
-  timer_.expires_after(delay);  // a look that was due goes with it
+  timer_.expires_after(delay);
+  Wait();
+}
+
+// For one look: that which was due before goes as the timer is set.
+void FileWatch::Wait() {
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) {
       return;
     }
+    latest_.reset();
     changed_();
     if (events_.is_open()) {
       AddFolders();
