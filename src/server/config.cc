@@ -1,6 +1,7 @@
 #include "server/config.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/ip_address.h"
 #include "net/endpoint.h"
@@ -13,9 +14,9 @@ Error InOption(const std::string& option, const Error& error) {
   return Error{error.code, "--" + option + " " + error.message};
 }
 
-// Each must be an endpoint; `exposed` is one that others than this machine can reach.
+// Each must be an endpoint, and may be reached by others only where that is safe.
 Result<void> CheckEndpoints(const ServerConfig& config, const std::string& option,
-                            const std::vector<std::string>& addresses, std::string& exposed) {
+                            const std::vector<std::string>& addresses) {
   for (const std::string& address : addresses) {
     const ListenAddress listen = ListenAddress::Parse(address);
     const Result<net::Endpoint> endpoint = net::Endpoint::Parse(listen.endpoint);
@@ -33,7 +34,9 @@ Result<void> CheckEndpoints(const ServerConfig& config, const std::string& optio
                             " needs --tls-client-ca: who may have signed the clients");
     }
     if (!endpoint->local_only) {
-      exposed = "--" + option + " " + address;
+      if (Result<void> good = config.MayExpose(option, "--" + option + " " + address); !good) {
+        return good;
+      }
     }
   }
   return {};
@@ -92,20 +95,25 @@ ServerConfig::MemoryShares ServerConfig::ShareMemory() const {
   return {for_rules, memory_bytes - for_rules};
 }
 
+Result<void> ServerConfig::MayExpose(std::string_view front, const std::string& where) const {
+  if (front == "admin" && admin_token.empty()) {
+    return Error::Invalid(where +
+                          " can be reached from other machines; give it a token by "
+                          "--admin-token-file, or listen on 127.0.0.1");
+  }
+  if (!test_clock.empty()) {
+    return Error::Invalid("--test-clock is for tests on this machine alone, but " + where +
+                          " can be reached from others");
+  }
+  return {};
+}
+
 Result<void> ServerConfig::Validate() const {
-  std::string data;
-  std::string managed;
-  if (auto good = CheckEndpoints(*this, "http", http, data); !good) {
-    return good;
-  }
-  if (auto good = CheckEndpoints(*this, "resp", resp, data); !good) {
-    return good;
-  }
-  if (auto good = CheckEndpoints(*this, "grpc", grpc, data); !good) {
-    return good;
-  }
-  if (auto good = CheckEndpoints(*this, "admin", admin, managed); !good) {
-    return good;
+  for (const auto& [option, addresses] : {std::pair("http", &http), std::pair("resp", &resp),
+                                          std::pair("grpc", &grpc), std::pair("admin", &admin)}) {
+    if (Result<void> good = CheckEndpoints(*this, option, *addresses); !good) {
+      return good;
+    }
   }
   if (http.empty() && resp.empty() && grpc.empty()) {
     return Error::Invalid("nothing to listen on; give --http, --resp or --grpc an address");
@@ -113,15 +121,6 @@ Result<void> ServerConfig::Validate() const {
   if (grpc_on_http && proxy_protocol) {
     return Error::Invalid(
         "--grpc-on-http does not go with --proxy-protocol; give --grpc an address of its own");
-  }
-  if (!managed.empty() && admin_token.empty()) {
-    return Error::Invalid(managed +
-                          " can be reached from other machines; give it a token by "
-                          "--admin-token-file, or listen on 127.0.0.1");
-  }
-  if (!test_clock.empty() && !(data + managed).empty()) {
-    return Error::Invalid("--test-clock is for tests on this machine alone, but " +
-                          (data.empty() ? managed : data) + " can be reached from others");
   }
   if (!test_clock.empty() && !redis.empty()) {
     return Error::Invalid("--test-clock does not go with --redis, which has a clock of its own");

@@ -115,6 +115,9 @@ struct ServerConfig {
   };
   [[nodiscard]] MemoryShares ShareMemory() const;
 
+  // Whether a front may listen where other machines reach it; `where` is what the error calls that.
+  [[nodiscard]] Result<void> MayExpose(std::string_view front, const std::string& where) const;
+
   // What cannot be together, or is not safe; the error says which and what to do.
   [[nodiscard]] Result<void> Validate() const;
 };

@@ -40,6 +40,22 @@ TEST(ServerConfig, WhereOnlyEnvoyAsksItsCountersHaveNearlyAll) {
   EXPECT_EQ(shares.rules + shares.rls, config.memory_bytes);
 }
 
+TEST(ServerConfig, IsNotOpenToOtherMachinesWhereThatIsUnsafe) {
+  ServerConfig config;
+  config.http = {"0.0.0.0:0"};
+  EXPECT_TRUE(config.Validate());
+  config.admin = {"0.0.0.0:0"};
+  EXPECT_FALSE(config.Validate());
+  EXPECT_FALSE(config.MayExpose("admin", "a socket"));
+  config.admin_token = "token";
+  EXPECT_TRUE(config.Validate());
+  config.test_clock = "clock";
+  EXPECT_FALSE(config.Validate());
+  config.http = config.resp = config.admin = {"127.0.0.1:0"};
+  EXPECT_TRUE(config.Validate());
+  EXPECT_FALSE(config.MayExpose("http", "a socket"));
+}
+
 TEST(ServerConfig, NamesOfClientsAreForAllFrontsOrForOne) {
   const Names names = {"a.test", "grpc=b.test", "spiffe://mesh/x=y", "http=spiffe://mesh/z"};
   EXPECT_EQ(ServerConfig::NamesFor(names, "grpc"),

@@ -26,8 +26,9 @@ bool SameFiles(const std::vector<envoy::ConfigFile>& a, const std::vector<envoy:
 }  // namespace
 
 Result<std::unique_ptr<RlsFronts>> RlsFronts::Start(const envoy::EnvoySettings& settings,
-                                                    const Clock* clock, size_t memory_bytes) {
-  std::unique_ptr<RlsFronts> fronts(new RlsFronts(settings));
+                                                    const Clock* clock, size_t memory_bytes,
+                                                    MayExpose may_expose) {
+  std::unique_ptr<RlsFronts> fronts(new RlsFronts(settings, std::move(may_expose)));
   for (const std::string& note : settings.notes) {
     Log(LogLevel::kWarning, note);
   }
@@ -88,6 +89,12 @@ Result<void> RlsFronts::Listen(const std::string& front, const std::string& addr
   const auto endpoint = net::Endpoint::Parse(address);
   if (!endpoint) {
     return endpoint.error();
+  }
+  if (!endpoint->local_only) {
+    const std::string where = "Envoy's " + front + " address " + endpoint->text;
+    if (Result<void> good = may_expose_(front, where); !good) {
+      return good;
+    }
   }
   const Result<int> descriptor = net::Listener::Bind(*endpoint);
   if (!descriptor) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,9 +31,12 @@ class RlsFronts {
   };
 
   // Reads the files and listens. Bad files are logged, and calls are answered with an error until
-  // there are good ones, as the original does.
+  // there are good ones, as the original does. `may_expose` is asked before a front listens where
+  // other machines reach it.
+  using MayExpose = std::function<Result<void>(std::string_view front, const std::string& where)>;
   static Result<std::unique_ptr<RlsFronts>> Start(const envoy::EnvoySettings& settings,
-                                                  const Clock* clock, size_t memory_bytes);
+                                                  const Clock* clock, size_t memory_bytes,
+                                                  MayExpose may_expose);
 
   ~RlsFronts();
   RlsFronts(const RlsFronts&) = delete;
@@ -52,12 +56,14 @@ class RlsFronts {
   void Drain() noexcept { draining_.store(true, std::memory_order_relaxed); }
 
  private:
-  explicit RlsFronts(const envoy::EnvoySettings& settings) : settings_(settings) {}
+  RlsFronts(const envoy::EnvoySettings& settings, MayExpose may_expose)
+      : settings_(settings), may_expose_(std::move(may_expose)) {}
 
   Result<void> Listen(const std::string& front, const std::string& address,
                       RlsHttpContext::Face face);
 
   const envoy::EnvoySettings settings_;
+  const MayExpose may_expose_;
   std::shared_ptr<envoy::RlsService> service_;
   std::atomic<bool> draining_{false};
   std::optional<std::vector<envoy::ConfigFile>> seen_;  // as they were last

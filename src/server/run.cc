@@ -102,7 +102,10 @@ bool RunUntilSignal(const ServerConfig& given) {
       rls_clock = *std::move(clock);
     }
     config.envoy->service.shared = config.fleet;
-    auto fronts = RlsFronts::Start(*config.envoy, rls_clock.get(), config.ShareMemory().rls);
+    auto fronts = RlsFronts::Start(*config.envoy, rls_clock.get(), config.ShareMemory().rls,
+                                   [&config](std::string_view front, const std::string& where) {
+                                     return config.MayExpose(front, where);
+                                   });
     if (!fronts) {
       return fail(fronts.error());
     }

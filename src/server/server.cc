@@ -214,7 +214,14 @@ Result<void> Server::ListenOnInherited(const std::string& front, const std::vect
                                        "if its name ends in -mtls"};
   }
   for (const int descriptor : sockets) {
-    bound_.push_back({front, net::Listener::BoundTo(descriptor), *tls != nullptr});
+    const net::Endpoint endpoint = net::Listener::BoundTo(descriptor);
+    if (!endpoint.local_only) {
+      const std::string where = "the socket " + endpoint.text + ", inherited as " + front + ",";
+      if (Result<void> good = config_.MayExpose(front, where); !good) {
+        return good;
+      }
+    }
+    bound_.push_back({front, endpoint, *tls != nullptr});
     for (size_t i = 1; i < workers_.size(); ++i) {
       AddListener(*workers_[i], front, ::dup(descriptor), *tls);
     }

@@ -77,6 +77,17 @@ class EnvoyCompat(unittest.TestCase):
             "domain": "shop", "hitsAddend": hits,
             "descriptors": [{"entries": [{"key": "address", "value": value}]}]})
 
+    def test_no_test_clock_where_others_reach_it(self):
+        clock = harness.TestClock(self)
+        environment = dict(os.environ, HOST="0.0.0.0", PORT="0", DEBUG_PORT="0", GRPC_PORT="0",
+                           GRPC_HOST="127.0.0.1", RUNTIME_ROOT=str(self.config.folder),
+                           USE_STATSD="false")
+        weir = harness.Process(
+            self, [harness.WEIR, "serve", "--envoy-compat", "--test-clock", clock.path],
+            env=environment)
+        self.assertNotEqual(weir.wait(), 0, weir.output())
+        self.assertIn("--test-clock is for tests on this machine alone", weir.output())
+
     def test_json_counts_and_tells(self):
         status, text = self.ask("192.0.2.1")
         self.assertEqual(status, 200, text)

@@ -37,11 +37,11 @@ class Activation(unittest.TestCase):
         harness.wait_for("the sockets", lambda: harness.answers(http) or not process.running())
         self.assertEqual(harness.get(http, "/healthz").status, 200, process.output())
         self.assertEqual(harness.Redis(self, resp).ask("PING"), "PONG")
-        self.assertIn(f"http://127.0.0.1:{http}", process.output())
+        harness.wait_for("the greeting", lambda: f"http://127.0.0.1:{http}" in process.output())
         process.signal(signal.SIGTERM)
         self.assertEqual(process.wait(), 0, process.output())
 
-    def inherit(self, names, *sockets, pid=None, options=()):
+    def inherit(self, names, *sockets, pid=None, options=(), refused=False):
         """Starts weir with these sockets as its descriptors 3, 4, …"""
         def number():
             # First out of the way of one another.
@@ -63,7 +63,10 @@ class Activation(unittest.TestCase):
         self.addCleanup(process.terminate)
         output = lambda: pathlib.Path(log.name).read_text()
         harness.wait_for("the start", lambda: "Try:" in output() or process.poll() is not None)
-        self.assertIsNone(process.poll(), output())
+        if not refused:
+            self.assertIsNone(process.poll(), output())
+        else:
+            self.assertNotEqual(process.wait(harness.DEADLINE_S), 0, output())
         return output()
 
     def listening(self, family=socket.AF_INET, address=("127.0.0.1", 0)):
@@ -72,6 +75,26 @@ class Activation(unittest.TestCase):
         one.listen()
         self.addCleanup(one.close)
         return one
+
+    def test_sockets_that_others_reach_are_held_to_the_same_rules(self):
+        """As addresses are: no admin without a token, no test clock."""
+        everywhere = ("0.0.0.0", 0)
+        output = self.inherit("admin", self.listening(address=everywhere), refused=True)
+        self.assertIn("inherited as admin, can be reached from other machines", output)
+        clock = harness.TestClock(self)
+        output = self.inherit("http", self.listening(address=everywhere), refused=True,
+                              options=("--test-clock", clock.path))
+        self.assertIn("--test-clock is for tests on this machine alone", output)
+        token = tempfile.NamedTemporaryFile("w")
+        self.addCleanup(token.close)
+        token.write("sesame\n")
+        token.flush()
+        admin = self.listening(address=everywhere)
+        self.inherit("admin", admin, options=("--admin-token-file", token.name))
+        port = admin.getsockname()[1]
+        self.assertEqual(harness.get(port, "/metrics").status, 403)
+        bearer = [("Authorization", "Bearer sesame")]
+        self.assertEqual(harness.get(port, "/metrics", bearer).status, 200)
 
     def test_sockets_within_tls_by_their_names(self):
         made = Authority(type(self))
