@@ -1,5 +1,6 @@
 #include "apps/weir/serve_options.h"
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -47,17 +48,36 @@ class Toml {
   std::string text_;
 };
 
-// "redis://user:***@host": what is shown may end up in a ticket.
+// "redis://user:***@host?password=***": what is shown may end up in a ticket. Rather too much is
+// hidden than too little: what an unescaped @, ? or & of a password leaves behind is, too.
 std::string WithoutPassword(const std::string& url) {
-  const size_t begin = url.find("://");
-  const size_t end = url.find('@');
-  if (begin == std::string::npos || end == std::string::npos || end < begin) {
-    return url;
+  constexpr std::string_view kHidden = "***";
+  const size_t mark = url.find("://");
+  const size_t begin = mark == std::string::npos ? 0 : mark + 3;
+  const size_t at = url.rfind('@');
+  std::string shown = url.substr(0, begin);
+  std::string_view rest = std::string_view(url).substr(begin);
+  if (at != std::string::npos && at >= begin) {
+    const std::string_view user = rest.substr(0, rest.find(':'));
+    if (begin + user.size() < at) {
+      shown.append(user).append(":").append(kHidden);
+      rest = std::string_view(url).substr(at);
+    }
   }
-  const size_t colon = url.find(':', begin + 3);
-  return colon == std::string::npos || colon > end
-             ? url
-             : url.substr(0, colon + 1) + "***" + url.substr(end);
+  const size_t question = std::min(rest.find('?'), rest.size());
+  shown += rest.substr(0, question);
+  for (rest.remove_prefix(question); !rest.empty();) {
+    const std::string_view pair = rest.substr(0, rest.find('&', 1));  // with its ? or &
+    const size_t equals = pair.find('=');
+    const bool is_piece = equals == std::string_view::npos;
+    if (is_piece || pair.substr(0, equals).ends_with("password")) {
+      shown.append(pair.substr(0, is_piece ? 1 : equals + 1)).append(kHidden);
+    } else {
+      shown += pair;
+    }
+    rest.remove_prefix(pair.size());
+  }
+  return shown;
 }
 
 std::string_view NameOf(server::LogLevel level) {
