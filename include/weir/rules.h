@@ -41,7 +41,7 @@ enum class RuleRefusal : uint8_t {
   kNone,
   kBlocked,            // by the block list, or by a rule with `block`
   kMissing,            // a rule with `on-missing: deny` did not find what it counts by
-  kAttributeTooLong,   // above kMaxAttributeBytes
+  kAttributeTooLong,   // one that a rule uses, above kMaxAttributeBytes
   kTooManyAttributes,  // above kMaxAttributes
   kKeysTooLong,        // all keys together do not fit into a reply
   kBadMode,            // a request's mode is none of kAdmit, kCountAlways, kDryRun

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::array<uint8_t, 12> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 constexpr std::array<uint8_t, 12> kNat64 = {0x00, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0};
+constexpr std::array<uint8_t, 4> kTeredo = {0x20, 0x01, 0, 0};
 
 bool IsDigit(char c) noexcept {
   return c >= '0' && c <= '9';
@@ -140,15 +141,20 @@ std::optional<IpAddress> IpAddress::ParseWithPort(std::string_view text) noexcep
 }
 
 IpAddress IpAddress::Unwrapped() const noexcept {
-  const auto begins = [this](const std::array<uint8_t, 12>& prefix) {
+  const auto begins = [this](const auto& prefix) {
     return std::equal(prefix.begin(), prefix.end(), bytes.begin());
   };
-  if (is_v4 || (!begins(kMapped) && !begins(kNat64))) {
+  const bool is_teredo = begins(kTeredo);
+  if (is_v4 || (!is_teredo && !begins(kMapped) && !begins(kNat64))) {
     return *this;
   }
   IpAddress inside;
   inside.is_v4 = true;
   std::copy_n(bytes.begin() + 12, 4, inside.bytes.begin());
+  if (is_teredo) {  // the client's, with its bits turned over (RFC 4380)
+    std::transform(inside.bytes.begin(), inside.bytes.begin() + 4, inside.bytes.begin(),
+                   [](uint8_t byte) { return static_cast<uint8_t>(~byte); });
+  }
   return inside;
 }
 

@@ -23,8 +23,8 @@ struct IpAddress {
 
   [[nodiscard]] constexpr unsigned bits() const noexcept { return is_v4 ? 32 : 128; }
 
-  // The IPv4 address inside a v4-mapped (::ffff:0:0/96) or NAT64 (64:ff9b::/96) one; itself
-  // otherwise.
+  // The IPv4 address inside a v4-mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96) or Teredo (2001::/32)
+  // one; itself otherwise.
   [[nodiscard]] IpAddress Unwrapped() const noexcept;
   // All but the first `kept` bits cleared.
   [[nodiscard]] IpAddress Masked(unsigned kept) const noexcept;

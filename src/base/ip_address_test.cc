@@ -106,6 +106,9 @@ TEST(IpAddress, TakesAPortOffAndNothingElse) {
 TEST(IpAddress, UnwrapsMappedAndTranslatedAddresses) {
   EXPECT_EQ(Text(IpAddress::Parse("::ffff:192.0.2.1")->Unwrapped()), "192.0.2.1");
   EXPECT_EQ(Text(IpAddress::Parse("64:ff9b::c000:201")->Unwrapped()), "192.0.2.1");
+  EXPECT_EQ(Text(IpAddress::Parse("2001:0:4136:e378:8000:63bf:3fff:fdd2")->Unwrapped()),
+            "192.0.2.45");
+  EXPECT_EQ(Text(IpAddress::Parse("2001:1::1")->Unwrapped()), "2001:1::1");
   EXPECT_EQ(Text(IpAddress::Parse("64:ff9b:1::c000:201")->Unwrapped()), "64:ff9b:1::c000:201");
   EXPECT_EQ(Text(IpAddress::Parse("::192.0.2.1")->Unwrapped()), "::c000:201");
 }

@@ -99,19 +99,23 @@ class Compiler {
       const auto index = static_cast<uint32_t>(found - variants.begin());
       if (!overrides_[made.rule].emplace(made.key, CompiledOverride{index, made.expires}).second) {
         issues_.SetRule(made.rule);
-        issues_.Error(made.mark, "an override: the key " + base::Quoted(made.key) +
+        const std::string key = CountsBySecret(*rule) ? Hidden(made.key) : base::Quoted(made.key);
+        issues_.Error(made.mark, "an override: the key " + key +
                                      " has one already; expected one for each key");
         issues_.SetRule("");
       }
       set_->has_deadlines = set_->has_deadlines || made.expires != kNever;
     }
     for (RuleModel& rule : set_->model.rules) {
-      rule.view.secret_keys =
-          std::any_of(rule.per.begin(), rule.per.end(), [](const KeyPart& part) {
-            return std::any_of(part.any.begin(), part.any.end(), IsSecret);
-          });
+      rule.view.secret_keys = CountsBySecret(rule);
       set_->views.push_back(rule.view);
     }
+  }
+
+  static bool CountsBySecret(const RuleModel& rule) {
+    return std::any_of(rule.per.begin(), rule.per.end(), [](const KeyPart& part) {
+      return std::any_of(part.any.begin(), part.any.end(), IsSecret);
+    });
   }
 
   static std::string OverrideName(const RuleVariant& variant) {

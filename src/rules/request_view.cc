@@ -5,6 +5,22 @@
 
 namespace weir::rules {
 
+namespace {
+
+// An address as programs have it, with a port behind it, be that one or not: 1.2.3.4:99999.
+std::string_view WithoutPort(std::string_view text) noexcept {
+  if (text.starts_with('[')) {
+    const size_t end = text.find(']');
+    return end == std::string_view::npos ? text : text.substr(1, end - 1);
+  }
+  const size_t colon = text.find(':');
+  const bool is_port = colon != std::string_view::npos && colon + 1 < text.size() &&
+                       text.find_first_not_of("0123456789", colon + 1) == std::string_view::npos;
+  return is_port ? text.substr(0, colon) : text;
+}
+
+}  // namespace
+
 // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): values_ and the texts are set where used
 RequestView::RequestView(const AttributeTable& table, const SpecialAttributes& special,
                          std::span<const Attribute> attributes,
@@ -15,20 +31,24 @@ RequestView::RequestView(const AttributeTable& table, const SpecialAttributes& s
     return;
   }
   for (const Attribute& attribute : attributes) {
+    const uint16_t index = table.Find(attribute.name);
+    if (index == AttributeTable::kNone || !values_[index].empty()) {
+      continue;  // no rule asks for it, so it may be as long as it likes
+    }
     if (attribute.value.size() > kMaxAttributeBytes) {
       refusal_ = RuleRefusal::kAttributeTooLong;
       return;
     }
-    const uint16_t index = table.Find(attribute.name);
-    if (index != AttributeTable::kNone && values_[index].empty()) {
-      values_[index] = attribute.value;
-    }
+    values_[index] = attribute.value;
   }
   ip_text_ = Value(special.ip);
   if (!ip_text_.empty()) {
     auto parsed = base::IpAddress::Parse(ip_text_);
     address_is_text_ = parsed && parsed->is_v4;
-    parsed = parsed ? parsed : base::IpAddress::ParseWithPort(ip_text_);
+    if (!parsed) {
+      ip_text_ = WithoutPort(ip_text_);  // also where it is no address: no key has a port in it
+      parsed = base::IpAddress::Parse(ip_text_);
+    }
     address_ = parsed ? std::optional(parsed->Unwrapped()) : std::nullopt;
   }
   const bool derives =

@@ -120,6 +120,26 @@ rules:
     EXPECT_EQ(ToText(one).find(secret), std::string::npos) << ToText(one);
     EXPECT_EQ(ToJson(one).find(secret), std::string::npos);
   }
+  const auto leaks = [&secret](const RuleParse& parsed) {
+    std::string all;
+    for (const RuleIssue& issue : parsed.issues) {
+      all += ToString(issue);
+    }
+    if (parsed.rules != nullptr) {
+      all += parsed.rules->rules().front().when;
+    }
+    return all.find(secret) != std::string::npos;
+  };
+  for (const std::string& matcher :
+       {secret, "{regex: '" + secret + "|x'}", "{regex: '[" + secret + "'}",
+        "{glob: '*" + secret + "?'}", "{contains: " + secret + "}", "{suffix: " + secret + "}"}) {
+    EXPECT_FALSE(leaks(RuleSet::Parse("rules: [{name: a, when: {api_key: " + matcher +
+                                      "}, per: ip, limit: 1/h}]")))
+        << matcher;
+  }
+  const std::string twice = "{rule: a, key: " + secret + ", limit: 2/h}";
+  EXPECT_FALSE(leaks(RuleSet::Parse("rules: [{name: a, per: api_key, limit: 1/h}]\noverrides: [" +
+                                    twice + ", " + twice + "]")));
   for (const char* rule : {"by-key", "by-cookie"}) {
     const std::vector<TopKey> top = at.limiter->TopKeys(rule, 10);
     ASSERT_EQ(top.size(), 1U) << rule;
@@ -322,11 +342,24 @@ TEST(RuleLimiter, GivesBackWhatWasCharged) {
   EXPECT_EQ(at.Left("b", request), 3U);
 }
 
+TEST(RuleLimiter, NoKeyHasAPortInIt) {
+  TestRules at("rules: [{name: a, per: ip, limit: 2/h}]");
+  for (const char* const ip : {"1.2.3.4:80", "1.2.3.4:99999", "1.2.3.4:0080"}) {
+    EXPECT_EQ(at.limiter->Explain(std::vector<Attribute>{{"ip", ip}}).rules[0].key, "1.2.3.4")
+        << ip;
+  }
+  for (const auto& [ip, key] : {std::pair("[2001:db8::1]:99999", "2001:db8::"),
+                                std::pair("01.2.3.4:80", "01.2.3.4"), std::pair("a:80", "a")}) {
+    EXPECT_EQ(at.limiter->Explain(std::vector<Attribute>{{"ip", ip}}).rules[0].key, key) << ip;
+  }
+}
+
 TEST(RuleLimiter, RefusesWhatIsTooMuch) {
   TestRules at("rules: [{name: a, per: ip, limit: 2/h}]");
   const std::string long_value(kMaxAttributeBytes + 1, 'x');
   EXPECT_EQ(at.Ask({{"ip", long_value}}), "refused: attribute too long");
-  EXPECT_EQ(at.Ask({{"whatever", long_value}}), "refused: attribute too long");
+  EXPECT_EQ(at.Ask({{"cookie", long_value}, {"ip", "192.0.2.1"}}), at.Ask({{"ip", "192.0.2.2"}}))
+      << "no rule asks for it";
   EXPECT_EQ(at.Ask(std::vector<Attribute>(kMaxAttributes + 1, {"a", "b"})),
             "refused: too many attributes");
   EXPECT_EQ(at.Ask({{"ip", "x"}}, 3), "refused by a");

@@ -10,6 +10,7 @@
 #include <re2/re2.h>
 
 #include "base/spelling.h"
+#include "rules/secret_attributes.h"
 
 namespace weir::rules {
 
@@ -67,20 +68,22 @@ Matcher FromGlob(const std::string& glob) {
   return {MatcherKind::kRegex, regex, "", "glob " + glob, {}};
 }
 
-std::optional<Matcher> FromRegex(std::string_view text, Mark mark, Issues& issues) {
+std::optional<Matcher> FromRegex(std::string_view attribute, std::string_view text, Mark mark,
+                                 Issues& issues) {
   RE2::Options options;
   options.set_log_errors(false);
   const RE2 regex(re2::StringPiece(text.data(), text.size()), options);
   if (!regex.ok()) {
-    issues.Error(mark, "regex: " + base::Quoted(text) +
-                           " is not a regular expression of RE2: " + regex.error());
+    issues.Error(mark, "regex: " + (IsSecret(attribute) ? Hidden(text) : base::Quoted(text)) +
+                           " is not a regular expression of RE2" +
+                           (IsSecret(attribute) ? std::string() : ": " + regex.error()));
     return std::nullopt;
   }
   return Matcher{MatcherKind::kRegex, std::string(text), "", "regex " + std::string(text), {}};
 }
 
 // One matcher with its text: {prefix: /api}.
-std::optional<Matcher> MakeMatcher(std::string_view attribute, std::string_view kind,
+std::optional<Matcher> MatcherFrom(std::string_view attribute, std::string_view kind,
                                    std::string_view text, Mark mark, Issues& issues) {
   if (attribute == "ip" && kind == "exact") {
     const auto prefix = base::IpPrefix::Parse(text);
@@ -97,7 +100,7 @@ std::optional<Matcher> MakeMatcher(std::string_view attribute, std::string_view 
     return std::nullopt;
   }
   if (kind == "regex") {
-    return FromRegex(text, mark, issues);
+    return FromRegex(attribute, text, mark, issues);
   }
   const std::string normal = Normal(attribute, text);
   if (kind == "glob") {
@@ -110,6 +113,16 @@ std::optional<Matcher> MakeMatcher(std::string_view attribute, std::string_view 
   const std::string shown =
       which == MatcherKind::kExact ? normal : std::string(kind) + " " + normal;
   return Matcher{which, normal, "", shown, {}};
+}
+
+// With what people get to see of it: of a secret its prefix at most, which tells what kind it is.
+std::optional<Matcher> MakeMatcher(std::string_view attribute, std::string_view kind,
+                                   std::string_view text, Mark mark, Issues& issues) {
+  std::optional<Matcher> made = MatcherFrom(attribute, kind, text, mark, issues);
+  if (made && IsSecret(attribute) && kind != "prefix") {
+    made->shown = (kind == "exact" ? "" : std::string(kind) + " ") + Hidden(text);
+  }
+  return made;
 }
 
 // What stands behind an attribute's name.
