@@ -89,6 +89,7 @@ HttpEndpoints::HttpEndpoints(HttpContext& context, Deciders& deciders,
 
 void HttpEndpoints::Answer(const Request& request) {
   answer_.head = request.method == Method::kHead;
+  answer_.old_client = request.minor_version == 0;
   for (const Endpoint& endpoint : kEndpoints) {
     if (endpoint.path != request.path) {
       continue;
@@ -133,15 +134,20 @@ void HttpEndpoints::Decide(const RuleRequest& asked, AnswerMode mode) {
   const RuleLimiter::Pin pin = deciders_.rules->pin();
   deciders_.rules->Check(pin, asked, desk_.reply);
   answer_.mode = mode;
-  if (!desk_.reply.allowed()) {
-    answer_.jitter = context_.Jitter(desk_.reply.retry_after);
-    context_.denials.Note("http", desk_.reply, instant_.wall);
-  }
+  answer_.jitter = NoteDenial(desk_.reply);
   context_.AnswersFor(pin)->WriteCheck(output_, codec::http::Ruling(desk_.reply), answer_);
 }
 
+Duration HttpEndpoints::NoteDenial(const RuleReply& reply) {
+  if (reply.allowed()) [[likely]] {
+    return {};
+  }
+  context_.denials.Note("http", reply, instant_.wall);
+  return context_.Jitter(reply.retry_after);
+}
+
 void HttpEndpoints::Check(const Request& request) {
-  answer_.error_body = codec::http::ChooseErrorBody(request.Find(Known::kAccept));
+  answer_.error_body = codec::http::ChooseErrorBody(request);
   if (!desk_.json.ReadCheck(request.body)) {
     Fail(400, desk_.json.error());
     return;
@@ -177,7 +183,7 @@ void HttpEndpoints::CheckBatch() {
   }
   const auto decide = [&](const codec::http::CheckQuestion& question) {
     deciders_.rules->Check(pin, Asked(question, desk_), desk_.reply);
-    return batch.Add(codec::http::Ruling(desk_.reply));
+    return batch.Add(codec::http::Ruling(desk_.reply), NoteDenial(desk_.reply));
   };
   for (const codec::http::CheckQuestion& question : desk_.json.checks()) {
     if (question.id.empty()) {
@@ -219,7 +225,8 @@ void HttpEndpoints::CheckTogether(const RuleLimiter::Pin& pin,
       deciders_.rules->Check(pin, Asked(now[i], desk), desk.reply);
     });
     for (size_t i = 0; i < now.size(); ++i) {
-      batch.Add(codec::http::Ruling((*desks[i])->reply));
+      const RuleReply& reply = (*desks[i])->reply;
+      batch.Add(codec::http::Ruling(reply), NoteDenial(reply));
     }
   }
 }
@@ -270,8 +277,8 @@ void HttpEndpoints::AuthOr429(const Request& request) {
 
 void HttpEndpoints::Auth(const Request& request, AnswerMode mode) {
   desk_.text.clear();
-  const size_t count = CollectOriginal(request, WithQuery(request.query));
-  answer_.error_body = codec::http::ChooseErrorBody(request.Find(Known::kAccept));
+  const size_t count = CollectOriginal(request, mode, WithQuery(request.query));
+  answer_.error_body = codec::http::ChooseErrorBody(request);
   Decide({.attributes = std::span(desk_.attributes).first(count),
           .cost = 1,
           .mode = ChargeMode::kAdmit,
@@ -310,9 +317,12 @@ size_t HttpEndpoints::CollectQuery(std::string_view query, size_t count) {
   return count;
 }
 
-// What nginx (X-Original-*) or Traefik and Caddy (X-Forwarded-*) tell of the request that they ask
-// about; the client's address; every header field; and those that have a name of their own.
-size_t HttpEndpoints::CollectOriginal(const Request& request, size_t count) {
+// What nginx (X-Original-*, at /v1/auth/403) or Traefik, Caddy and HAProxy (X-Forwarded-*) tell of
+// the request that they ask about; the client's address; every header field; and those that have a
+// name of their own. A proxy passes on what the client sent under the other family's names, so each
+// is asked for its own first.
+size_t HttpEndpoints::CollectOriginal(const Request& request, AnswerMode mode, size_t count) {
+  const bool is_nginx = mode == AnswerMode::kAuth403;
   const auto first_of = [&request](Known one, Known other, std::string_view otherwise) {
     return request.Has(one)     ? request.Find(one)
            : request.Has(other) ? request.Find(other)
@@ -321,11 +331,14 @@ size_t HttpEndpoints::CollectOriginal(const Request& request, size_t count) {
   std::string& names = desk_.names;
   AddAttribute("ip", context_.options.client.Find(peer_.address, request).Format(desk_.address),
                count);
-  AddAttribute("method",
-               first_of(Known::kXOriginalMethod, Known::kXForwardedMethod, request.method_text),
-               count);
+  AddAttribute(
+      "method",
+      is_nginx ? first_of(Known::kXOriginalMethod, Known::kXForwardedMethod, request.method_text)
+               : first_of(Known::kXForwardedMethod, Known::kXOriginalMethod, request.method_text),
+      count);
   AddAttribute("host", first_of(Known::kXForwardedHost, Known::kHost, {}), count);
-  std::string_view path = first_of(Known::kXOriginalUri, Known::kXForwardedUri, {});
+  std::string_view path = is_nginx ? first_of(Known::kXOriginalUri, Known::kXForwardedUri, {})
+                                   : first_of(Known::kXForwardedUri, Known::kXOriginalUri, {});
   path = path.substr(0, path.find('?'));
   if (const auto normal = codec::http::NormalizePath(path, desk_.path); normal) {
     AddAttribute("path", *normal, count);

@@ -40,7 +40,6 @@ class HttpEndpoints {
   void AuthOr429(const Request& request);
   void Auth(const Request& request, codec::http::AnswerMode mode);
   void Usage(const Request& request);
-  void Throttle(const Request& request);
   void Reserve(const Request& request);
   void Settle(const Request& request);
   void Release(const Request& request);
@@ -70,10 +69,12 @@ class HttpEndpoints {
   // Attributes of a query, and of what a proxy tells of the original request. The count.
   size_t CollectQuery(std::string_view query, size_t count);
   size_t WithQuery(std::string_view query);  // and who it is, first of all
-  size_t CollectOriginal(const Request& request, size_t count);
+  size_t CollectOriginal(const Request& request, codec::http::AnswerMode mode, size_t count);
   bool AddAttribute(std::string_view name, std::string_view value, size_t& count) noexcept;
 
   void Decide(const RuleRequest& asked, codec::http::AnswerMode mode);
+  // Of a refusal: it is noted, and what is added to its Retry-After. Of anything else: nothing.
+  Duration NoteDenial(const RuleReply& reply);
   void Json(std::string_view body, int status = 200);
   void Fail(int status, std::string_view detail, std::string_view allow = {});
 

@@ -55,7 +55,7 @@ void Describe(const ReservationBook::Settled& settled, base::JsonText& json) {
 }  // namespace
 
 void HttpEndpoints::Reserve(const Request& request) {
-  answer_.error_body = codec::http::ChooseErrorBody(request.Find(codec::http::Known::kAccept));
+  answer_.error_body = codec::http::ChooseErrorBody(request);
   if (!desk_.json.ReadReserve(request.body)) {
     Fail(400, desk_.json.error());
     return;
@@ -74,9 +74,7 @@ void HttpEndpoints::Reserve(const Request& request) {
         desk_.reply);
     codec::http::Ruling ruling(desk_.reply);
     ruling.reservation = token;
-    if (!ruling.allowed()) {
-      answer_.jitter = context_.Jitter(ruling.retry_after);
-    }
+    answer_.jitter = NoteDenial(desk_.reply);
     context_.AnswersFor(pin)->WriteCheck(output_, ruling, answer_);
   };
   if (question.id.empty() || deciders_.shared != nullptr) {

@@ -25,6 +25,7 @@ net::Session::Progress RlsHttpSession::OnBytes(std::span<char> input, base::Byte
       parser_, input, output, {},
       [&](const codec::http::Request& request) {
         answer.keep_alive = request.keep_alive && !draining_;
+        answer.old_client = request.minor_version == 0;
         answer.head = request.method == Method::kHead;
         Answer(request, answer, output);
         return answer.keep_alive;

@@ -48,11 +48,18 @@ class Clients(unittest.TestCase):
         self.assertEqual(weir.metric('weir_request_errors_total{protocol="resp"}'), 0)
 
     def test_wrk(self):
+        """Decisions, allowed first and then denied, over connections that stay."""
         weir = harness.Weir(self, rules=RULES)
-        output = self.run_program(harness.program("wrk"), "-t1", "-c8", "-d1",
-                                  f"http://127.0.0.1:{weir.http}/healthz")
+        with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
+            script.write("wrk.method = 'POST'\nwrk.body = '{\"key\": \"wrk\"}'\n")
+            script.flush()
+            output = self.run_program(harness.program("wrk"), "-t1", "-c8", "-d1", "-s",
+                                      script.name, f"http://127.0.0.1:{weir.http}/v1/check")
         self.assertIn("Requests/sec", output)
         self.assertNotIn("Socket errors", output)
+        allowed = weir.metric('weir_decisions_total{rule="all",outcome="allowed"}')
+        self.assertGreaterEqual(allowed, 1)
+        self.assertLessEqual(allowed, 1100)  # a unit comes back every 3.6 s
 
     def test_ioredis_and_node_redis(self):
         weir = harness.Weir(self, rules=RULES)

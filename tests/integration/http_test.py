@@ -25,6 +25,14 @@ rules:
   - name: jobs
     per: job
     limit: concurrency 1 lease 60s
+  - name: no-entry
+    when: { internal: present }
+    block: true
+  - name: signed
+    when: { partner: present }
+    per: signature
+    on-missing: deny
+    limit: 10/h
 block:
   - 203.0.113.0/24
 """
@@ -153,8 +161,24 @@ class Http(unittest.TestCase):
             self.assertGreater(len(self.validated("/v1/check", reply)["detail"]), 10)
 
     def test_blocked(self):
-        reply = self.ask("/v1/check", {"attributes": {"ip": "203.0.113.9"}})
-        self.assertEqual(reply.status, 403)
+        for path, question in (("/v1/check", {}), ("/v1/reserve", {"estimate": 1})):
+            reply = self.ask(path, dict(question, attributes={"ip": "203.0.113.9"}))
+            self.assertEqual(reply.status, 403)
+            self.assertEqual(self.validated(path, reply)["error"], "blocked")
+
+    def test_refusals_name_the_rule_that_counted_nothing(self):
+        for attributes, rule in (({"internal": "1"}, "no-entry"), ({"partner": "p"}, "signed")):
+            reply, answer = self.check(**attributes)
+            self.assertEqual((reply.status, answer["rule"]), (403, rule))
+            self.assertEqual(reply.headers["x-weir-rule"], rule)
+
+    def test_a_cost_that_never_fits(self):
+        for path, question in (("/v1/check", {"cost": 4}), ("/v1/reserve", {"estimate": 4})):
+            question["attributes"] = {"ip": "192.0.2.99"}
+            for headers in ((), [("Accept", "application/problem+json")]):
+                reply = self.ask(path, question, headers=headers)
+                self.assertEqual(reply.status, 400, path)
+                self.validated(path, reply)
 
     def test_usage(self):
         self.ask("/v1/check", {"attributes": {"ip": "192.0.2.7"}})
@@ -195,9 +219,58 @@ class Http(unittest.TestCase):
         second = harness.get(self.weir.http, "/v1/auth", headers)
         self.assertEqual(second.status, 429)
         self.assertEqual(second.headers["x-weir-rule"], "login")
+        self.validated("/v1/auth", second, "get")
+        head = harness.request(self.weir.http, "HEAD", "/v1/auth", headers=headers)
+        self.assertEqual((head.status, head.body), (429, b""))
+        self.validated("/v1/auth", harness.request(self.weir.http, "POST", "/v1/auth",
+                                                   headers=headers))
         third = harness.get(self.weir.http, "/v1/auth/403", headers)
+        self.validated("/v1/auth/403", third, "get")
         self.assertEqual((third.status, third.headers["x-weir-status"]), (403, "limited"))
         self.assertGreater(int(third.headers["retry-after"]), 0)
+
+    def test_auth_believes_the_proxy_and_not_its_client(self):
+        """A proxy passes on what the client sent under the names that it does not use itself."""
+        forwarded = lambda path: [("X-Forwarded-Uri", path), ("X-Forwarded-Method", "POST")]
+        original = lambda path: [("X-Original-URI", path), ("X-Original-Method", "POST")]
+        for endpoint, proxy, client in (("/v1/auth", forwarded, original),
+                                        ("/v1/auth/403", original, forwarded)):
+            reply = harness.get(self.weir.http, endpoint, client("/other") + proxy("/login"))
+            self.assertEqual(reply.headers["x-weir-rule"], "login", endpoint)
+            reply = harness.get(self.weir.http, endpoint, client("/login") + proxy("/other"))
+            self.assertNotEqual(reply.headers.get("x-weir-rule"), "login", endpoint)
+
+    def test_auth_minds_no_header_that_no_rule_uses(self):
+        cookie = [("Cookie", "session=" + "x" * 3000), ("Authorization", "Bearer " + "y" * 3000)]
+        weir = harness.Weir(self, rules="rules: [{name: all, per: 'header:x-id', limit: 9/h}]")
+        for endpoint in ("/v1/auth", "/v1/auth/403"):
+            self.assertEqual(harness.get(weir.http, endpoint, cookie).status, 204)
+        used = [("X-Id", "z" * 3000)]
+        self.assertEqual(harness.get(weir.http, "/v1/auth", used).status, 400)
+
+    def test_an_old_client_is_told_that_the_connection_stays(self):
+        for connection, kept in ((b"keep-alive", True), (b"close", False)):
+            # The second request ends the connection in any case.
+            raw = harness.send(self.weir.http, b"GET /healthz HTTP/1.0\r\nConnection: " +
+                               connection + b"\r\n\r\nGET /healthz HTTP/1.0\r\n\r\n")
+            self.assertEqual(raw.count(b"HTTP/1.1 200 OK"), 2 if kept else 1)
+            self.assertEqual(raw.count(b"\r\nConnection: keep-alive\r\n"), 1 if kept else 0)
+
+    def test_denials_are_logged_whoever_asks(self):
+        """Sampled: at most five a second, so each has a server of its own."""
+        rules = "rules: [{name: closed, when: {door: shut}, block: true}]"
+        for front in ("check", "batch", "reserve", "resp"):
+            weir = harness.Weir(self, rules=rules)
+            question = {"attributes": {"door": "shut"}}
+            if front == "resp":
+                harness.Redis(self, weir.resp).ask("WEIR.CHECK", "door", "shut")
+            elif front == "reserve":
+                self.ask("/v1/reserve", dict(question, estimate=1), weir.http)
+            else:
+                self.ask("/v1/check", {"checks": [question]} if front == "batch" else question,
+                         weir.http)
+            harness.wait_for("a line about it", lambda: "refused" in weir.output())
+            self.assertIn("closed", weir.output(), front)
 
     def test_operators_only(self):
         for method, path in (("POST", "/v1/explain"), ("GET", "/v1/rules"), ("POST", "/v1/reload"),

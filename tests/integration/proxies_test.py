@@ -126,6 +126,12 @@ class Proxies(unittest.TestCase):
             self.assertEqual(harness.get(port, "/").status, 200, "weir is gone")
 
     def killed_under_load(self, start):
+        self.under_load(start, lambda weir: weir.signal(signal.SIGKILL))
+
+    def stopped_under_load(self, start):
+        self.under_load(start, lambda weir: weir.freeze())
+
+    def under_load(self, start, trouble):
         weir = harness.Weir(self, "--trusted-proxy", "127.0.0.1", "--client-from", "x-real-ip",
                             rules="rules: [{name: all, per: ip, limit: 1000000/s}]")
         port = start(weir.http, self.start_application())
@@ -140,7 +146,8 @@ class Proxies(unittest.TestCase):
         for thread in threads:
             thread.start()
         harness.wait_for("some requests", lambda: len(statuses) > 50)
-        weir.signal(signal.SIGKILL)
+        self.addCleanup(weir.signal, signal.SIGCONT)
+        trouble(weir)
         before = len(statuses)
         harness.wait_for("more requests", lambda: len(statuses) > before + 50)
         stop.set()
@@ -166,6 +173,12 @@ class Proxies(unittest.TestCase):
     def test_haproxy_loses_no_request_when_weir_is_killed(self):
         self.killed_under_load(self.start_haproxy)
 
+    def test_nginx_loses_no_request_when_weir_is_stopped(self):
+        self.stopped_under_load(self.start_nginx)
+
+    def test_haproxy_loses_no_request_when_weir_is_stopped(self):
+        self.stopped_under_load(self.start_haproxy)
+
     def test_method_and_path_of_the_original_request_count(self):
         weir = self.start_weir()
         port = self.start_nginx(weir.http, self.start_application(), patient=True)
@@ -173,6 +186,27 @@ class Proxies(unittest.TestCase):
         self.assertEqual(harness.request(port, "POST", "/api/write?x=1", b"body", key).status, 200)
         self.assertEqual(harness.request(port, "POST", "/api/write", b"body", key).status, 429)
         self.assertEqual(harness.get(port, "/api/write", key).status, 200)
+
+    def test_nginx_limits_by_what_was_asked_for_and_not_by_what_the_client_says_was(self):
+        weir = self.start_weir()
+        port = self.start_nginx(weir.http, self.start_application(), patient=True)
+        headers = [("X-API-Key", "abc")]
+        for family, uri in (("X-Original", "URI"), ("X-Forwarded", "Uri")):
+            headers += [(f"{family}-{uri}", "/elsewhere"), (f"{family}-Method", "GET")]
+        statuses = [harness.request(port, "POST", "/api/write", b"", headers).status
+                    for _ in range(2)]
+        self.assertEqual(statuses, [200, 429])
+
+    def test_nginx_passes_requests_with_long_heads(self):
+        weir = self.start_weir()
+        port = self.start_nginx(weir.http, self.start_application(), patient=True)
+        long = [("Cookie", "a=" + "x" * 3000), ("Authorization", "Bearer " + "y" * 3000)]
+        self.assertEqual(harness.get(port, "/", long).status, 200)
+        longer = [(f"X-Extra-{i}", "z" * 7000) for i in range(3)]
+        self.assertEqual(harness.get(port, "/", longer).status, 200)
+        # Longer than weir reads is no way around the limit, and no failure either.
+        never_read = [("X-API-Key", "k" * 8100)]
+        self.assertEqual(harness.get(port, "/" + "p" * 8100, never_read).status, 429)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,8 @@ int FormFor(const Ruling& ruling, const AnswerContext& context) {
   const bool plain = ruling.parts.size() == 1 && ruling.deciding == ruling.parts.data() &&
                      ruling.deciding->decision.basis == Basis::kStore && IsTold(*ruling.deciding) &&
                      ruling.start_after == Duration::zero() && ruling.reservation.empty() &&
-                     context.keep_alive && !context.head && !context.date.empty();
+                     context.keep_alive && !context.old_client && !context.head &&
+                     !context.date.empty();
   const bool limited = IsLimited(ruling);
   if (!plain || (!ruling.allowed() && (!limited || RetryAfter(ruling, context) == 1))) {
     return -1;
@@ -73,9 +74,9 @@ AnswerWriter::AnswerWriter(const AnswerOptions& options, std::span<const RuleVie
   }
 }
 
-const AnswerWriter::RulePieces* AnswerWriter::PiecesOf(const RulePart& part) const noexcept {
-  const auto index = static_cast<size_t>(part.rule - rules_.data());
-  return index < pieces_.size() ? &pieces_[index] : nullptr;
+const AnswerWriter::RulePieces* AnswerWriter::PiecesOf(const RuleView* rule) const noexcept {
+  const auto index = static_cast<size_t>(rule - rules_.data());
+  return rule != nullptr && index < pieces_.size() ? &pieces_[index] : nullptr;
 }
 
 // What it takes at most. kWords is for everything that no rule has a say in.
@@ -84,12 +85,11 @@ size_t AnswerWriter::MostBytes(const Ruling& ruling) const noexcept {
   constexpr size_t kItemWords = 96;    // of an item of a list, its numbers included
   constexpr size_t kListsOfItems = 3;  // RateLimit-Policy, RateLimit, violated-policies
   size_t bytes = kWords + ruling.reservation.size();
-  if (const RulePieces* const deciding =
-          ruling.deciding == nullptr ? nullptr : PiecesOf(*ruling.deciding)) {
-    bytes += deciding->field.size() + deciding->json.size() + deciding->policy.size();
+  if (const RulePieces* const speaks = PiecesOf(ruling.rule())) {
+    bytes += speaks->field.size() + speaks->json.size() + speaks->policy.size();
   }
   for (const RulePart& part : ruling.parts) {
-    if (const RulePieces* const pieces = PiecesOf(part)) {
+    if (const RulePieces* const pieces = PiecesOf(part.rule)) {
       bytes += kListsOfItems * (pieces->policy.size() + part.quota->text.size() + kItemWords);
     }
   }
@@ -158,7 +158,8 @@ AnswerWriter::Batch::Batch(const AnswerWriter& writer, base::ByteBuffer& out,
   sheet.Append("{\"checks\":[");
 }
 
-std::string_view AnswerWriter::Batch::Add(const Ruling& ruling) {
+std::string_view AnswerWriter::Batch::Add(const Ruling& ruling, Duration jitter) {
+  context_.jitter = jitter;
   const size_t begin = out_.size() + (first_ ? 0 : 1);
   {
     base::Pen pen(out_, writer_.MostBytes(ruling));

@@ -22,6 +22,7 @@
 
 #include "base/byte_buffer.h"
 #include "codec/http/answer_form.h"
+#include "codec/http/request.h"
 
 namespace weir::codec::http {
 
@@ -54,6 +55,7 @@ enum class ErrorBody : uint8_t { kJson, kProblem };
 
 // What a client that sends this Accept gets as the body of a refusal.
 [[nodiscard]] ErrorBody ChooseErrorBody(std::string_view accept) noexcept;
+[[nodiscard]] ErrorBody ChooseErrorBody(const Request& request) noexcept;
 
 struct AnswerContext {
   std::string_view date{};  // of the Date header, e.g. from FormatDate; empty: none is sent
@@ -62,7 +64,8 @@ struct AnswerContext {
   AnswerMode mode = AnswerMode::kCheck;
   ErrorBody error_body = ErrorBody::kJson;
   bool keep_alive = true;
-  bool head = false;  // HEAD: the body is left out, its length told
+  bool old_client = false;  // HTTP/1.0: has to be told if the connection stays
+  bool head = false;        // HEAD: the body is left out, its length told
 };
 
 // What there is to say: a RuleReply, or the same made by hand.
@@ -75,7 +78,8 @@ struct Ruling {
   Duration start_after{};  // allowed: wait so long first
   std::span<const RulePart> parts{};
   const RulePart* deciding = nullptr;
-  std::string_view reservation{};  // of /v1/reserve: its number, in letters and digits
+  const RuleView* refusing = nullptr;  // the rule that refused without counting
+  std::string_view reservation{};      // of /v1/reserve: its number, in letters and digits
 
   Ruling() = default;
   explicit Ruling(const RuleReply& reply) noexcept
@@ -86,9 +90,14 @@ struct Ruling {
         retry_after(reply.retry_after),
         start_after(reply.start_after),
         parts(reply.parts()),
-        deciding(reply.deciding()) {}
+        deciding(reply.deciding()),
+        refusing(reply.refusing) {}
 
   [[nodiscard]] bool allowed() const noexcept { return outcome == Outcome::kAllowed; }
+  // The rule that the answer names; nullptr: none had a say.
+  [[nodiscard]] const RuleView* rule() const noexcept {
+    return deciding != nullptr ? deciding->rule : refusing;
+  }
 };
 
 template <class Paper>
@@ -123,7 +132,7 @@ class AnswerWriter {
   using RuleForms =
       std::array<std::array<std::unique_ptr<Form>, kKindsOfForms>, kVariantsWithForms>;
 
-  [[nodiscard]] const RulePieces* PiecesOf(const RulePart& part) const noexcept;
+  [[nodiscard]] const RulePieces* PiecesOf(const RuleView* rule) const noexcept;
   [[nodiscard]] size_t MostBytes(const Ruling& ruling) const noexcept;
   [[nodiscard]] const Form* FindForm(const Ruling& ruling, const AnswerContext& context);
 
@@ -138,7 +147,7 @@ class AnswerWriter::Batch {
   // Writes the head; everything until End goes into the same buffer.
   Batch(const AnswerWriter& writer, base::ByteBuffer& out, const AnswerContext& context);
   // Returns what was written, good until the next.
-  std::string_view Add(const Ruling& ruling);
+  std::string_view Add(const Ruling& ruling, Duration jitter = {});
   // An answer as Add wrote it before.
   void AddWritten(std::string_view answer);
   void End();

@@ -47,6 +47,8 @@ void AppendHead(Paper& out, int status, const AnswerContext& context) {
   }
   if (!context.keep_alive) {
     out.Append("Connection: close\r\n");
+  } else if (context.old_client) [[unlikely]] {
+    out.Append("Connection: keep-alive\r\n");
   }
 }
 

@@ -59,8 +59,8 @@ class AnswerScript {
         verdict_(ruling),
         context_(context),
         deciding_(ruling.deciding),
-        pieces_(deciding_ == nullptr ? nullptr : writer.PiecesOf(*deciding_)),
-        visible_(pieces_ != nullptr && deciding_->rule->headers == HeaderVisibility::kVisible) {}
+        pieces_(writer.PiecesOf(ruling.rule())),
+        visible_(pieces_ != nullptr && ruling.rule()->headers == HeaderVisibility::kVisible) {}
 
   void WriteAll() {
     const int status = Status();
@@ -98,7 +98,10 @@ class AnswerScript {
       }
     }
     if (check && visible_) {
-      WriteDecidingJson(deciding_->decision);
+      out_.Append(pieces_->json);
+      if (deciding_ != nullptr) {
+        WriteDecidingJson(deciding_->decision);
+      }
     }
     if (check && verdict_.allowed() && verdict_.start_after > Duration::zero()) {
       out_.Append(",\"start_after\":");
@@ -187,15 +190,17 @@ class AnswerScript {
       out_.Append("\r\n");
       if (visible_) {
         out_.Append(pieces_->field);
-        out_.Append("X-Weir-Basis: ");
-        out_.Append(ToString(deciding_->decision.basis));
-        out_.Append("\r\n");
+        if (deciding_ != nullptr) {
+          out_.Append("X-Weir-Basis: ");
+          out_.Append(ToString(deciding_->decision.basis));
+          out_.Append("\r\n");
+        }
       }
     }
     if ((options_.families & kRetryAfter) != 0 && (IsLimited(verdict_) || IsAway(verdict_))) {
       WriteField("Retry-After: ", Hole::kRetryAfter, RetryAfter(verdict_, context_));
     }
-    if (visible_ && IsTold(*deciding_)) {
+    if (visible_ && deciding_ != nullptr && IsTold(*deciding_)) {
       WriteDeciding(deciding_->decision, *deciding_->quota);
     }
     if ((options_.families & kRateLimit) != 0) {
@@ -247,7 +252,6 @@ class AnswerScript {
   }
 
   void WriteDecidingJson(const Decision& decision) {
-    out_.Append(pieces_->json);
     if (IsCounted(decision)) {
       out_.Append(",\"limit\":");
       out_.Fill(Hole::kLimit, decision.limit);
@@ -275,7 +279,7 @@ class AnswerScript {
   void WriteList(std::string_view field, Parameters parameters) {
     bool first = true;
     for (const RulePart& part : verdict_.parts) {
-      const auto* const pieces = writer_.PiecesOf(part);
+      const auto* const pieces = writer_.PiecesOf(part.rule);
       if (pieces == nullptr || !IsTold(part)) {
         continue;
       }
@@ -328,8 +332,12 @@ class AnswerScript {
   void WriteProblem(int status) {
     constexpr std::string_view kQuotaExceeded =
         "https://iana.org/assignments/http-problem-types#quota-exceeded";
+    constexpr std::string_view kReducedCapacity =
+        "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
     out_.Append("{\"type\":\"");
-    out_.Append(IsLimited(verdict_) ? kQuotaExceeded : "about:blank");
+    out_.Append(IsLimited(verdict_) ? kQuotaExceeded
+                : IsAway(verdict_)  ? kReducedCapacity
+                                    : "about:blank");
     out_.Append("\",\"title\":\"");
     out_.Append(ReasonPhrase(IsLimited(verdict_) ? 429 : status));
     out_.Append("\",\"status\":");
@@ -341,7 +349,7 @@ class AnswerScript {
       out_.Append(",\"violated-policies\":[");
       bool first = true;
       for (const RulePart& part : verdict_.parts) {
-        const auto* const pieces = writer_.PiecesOf(part);
+        const auto* const pieces = writer_.PiecesOf(part.rule);
         if (pieces == nullptr || !IsTold(part) || part.decision.allowed()) {
           continue;
         }

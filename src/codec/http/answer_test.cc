@@ -86,6 +86,30 @@ TEST(Answer, HasTheStatusThatTheAskerUnderstands) {
   EXPECT_EQ(status(refused, kAuth403, kNone), "403 Forbidden");
 }
 
+TEST(Answer, NamesTheRuleThatRefusesWithoutCounting) {
+  const std::vector<RuleView> rules = {MakeRule("open", {"1/s"}), MakeRule("closed", {"1/s"})};
+  Ruling ruling;
+  ruling.outcome = Outcome::kDenied;
+  ruling.why = RuleRefusal::kBlocked;
+  ruling.refusing = &rules[1];
+  base::ByteBuffer out;
+  AnswerWriter({}, rules).WriteCheck(out, ruling, {});
+  const ReadAnswer answer = Read(out.view());
+  EXPECT_EQ(answer.Field("X-Weir-Rule"), "closed");
+  EXPECT_EQ(answer.Field("X-Weir-Basis"), "");
+  EXPECT_TRUE(answer.body.ends_with(R"(blocks.","rule":"closed"})")) << answer.body;
+}
+
+TEST(Answer, AStoreOutOfReachIsATemporarilyReducedCapacity) {
+  AnswerScene scene = Login();
+  scene.Meet(0, 0, Denied()).decision.basis = Basis::kClosed;
+  scene.ruling().trouble = StoreTrouble::kTimeout;
+  const ReadAnswer answer = Read(scene.Write({.error_body = ErrorBody::kProblem}));
+  EXPECT_EQ(answer.status, "503 Service Unavailable");
+  EXPECT_EQ(Json(answer.body).Text("type"),
+            "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity");
+}
+
 TEST(Answer, SaysWhyWhereNoQuotaDid) {
   Ruling ruling;
   ruling.outcome = Outcome::kRefused;

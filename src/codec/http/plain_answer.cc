@@ -27,7 +27,7 @@ int Weight(std::string_view element, std::string_view type, int& exactness) {
   } else {
     return -1;
   }
-  const size_t q = element.find("q=", end);
+  const size_t q = std::min(element.find("q=", end), element.find("Q=", end));
   if (q == std::string_view::npos) {
     return 1000;
   }
@@ -40,23 +40,30 @@ int Weight(std::string_view element, std::string_view type, int& exactness) {
   return weight;
 }
 
+// What all of Accept says of a type.
 struct Wish {
+  std::string_view type;
   int weight = -1;
-  bool by_name = false;
-};
+  int exactness = -1;
 
-Wish WishFor(std::string_view accept, std::string_view type) {
-  Wish wish;
-  int best = -1;
-  for (std::string_view element; NextElement(accept, element);) {
-    int exactness = 0;
-    const int weight = Weight(element, type, exactness);
-    if (weight >= 0 && exactness > best) {
-      best = exactness;
-      wish = {.weight = weight, .by_name = exactness == 2};
+  void Read(std::string_view accept) {
+    for (std::string_view element; NextElement(accept, element);) {
+      int exact = 0;
+      const int wanted = Weight(element, type, exact);
+      if (wanted >= 0 && exact > exactness) {
+        weight = wanted;
+        exactness = exact;
+      }
     }
   }
-  return wish;
+  [[nodiscard]] bool by_name() const { return exactness == 2; }
+};
+
+// Who names problem+json knows it; who takes anything gets what it most likely reads.
+ErrorBody Choose(const Wish& problem, const Wish& json) {
+  return problem.by_name() && problem.weight > 0 && problem.weight >= json.weight
+             ? ErrorBody::kProblem
+             : ErrorBody::kJson;
 }
 
 }  // namespace
@@ -109,14 +116,27 @@ std::string_view ReasonPhrase(int status) noexcept {
 }
 
 ErrorBody ChooseErrorBody(std::string_view accept) noexcept {
-  if (accept.empty()) {
+  Wish problem{kProblemJson};
+  Wish json{kJson};
+  problem.Read(accept);
+  json.Read(accept);
+  return Choose(problem, json);
+}
+
+// Several lines are one list.
+ErrorBody ChooseErrorBody(const Request& request) noexcept {
+  if (!request.Has(Known::kAccept)) [[likely]] {
     return ErrorBody::kJson;
   }
-  // Who names problem+json knows it; who takes anything gets what it most likely reads.
-  const Wish problem = WishFor(accept, kProblemJson);
-  return problem.by_name && problem.weight > 0 && problem.weight >= WishFor(accept, kJson).weight
-             ? ErrorBody::kProblem
-             : ErrorBody::kJson;
+  Wish problem{kProblemJson};
+  Wish json{kJson};
+  for (const Field& field : request.fields) {
+    if (field.known == Known::kAccept) {
+      problem.Read(field.value);
+      json.Read(field.value);
+    }
+  }
+  return Choose(problem, json);
 }
 
 void WritePlain(base::ByteBuffer& to, const PlainAnswer& answer, const AnswerContext& context) {

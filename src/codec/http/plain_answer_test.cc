@@ -8,6 +8,7 @@
 #include "codec/http/answer.h"
 #include "codec/http/answer_parts.h"
 #include "codec/http/answer_testing.h"
+#include "codec/http/request_parser.h"
 
 namespace weir::codec::http {
 namespace {
@@ -67,14 +68,38 @@ TEST(PlainAnswer, ChoosesTheErrorBodyByAccept) {
   for (const char* accept :
        {"application/problem+json", "application/json, application/problem+json",
         "text/html;q=0.9, application/problem+json;q=0.8",
-        "APPLICATION/PROBLEM+JSON, application/json;q=0.5", "application/problem+json;q=1.0"}) {
+        "APPLICATION/PROBLEM+JSON, application/json;q=0.5", "application/problem+json;q=1.0",
+        "application/problem+json, application/json;Q=0.5"}) {
     EXPECT_EQ(ChooseErrorBody(accept), ErrorBody::kProblem) << accept;
   }
   for (const char* accept :
        {"", "*/*", "application/*", "application/json", "text/html,*/*;q=0.8",
         "application/problem+json;q=0", "application/problem+json;q=0.000",
-        "application/json, application/problem+json;q=0.9", "application/problem", ",;q=,"}) {
+        "application/problem+json;Q=0", "application/json, application/problem+json;q=0.9",
+        "application/problem", ",;q=,"}) {
     EXPECT_EQ(ChooseErrorBody(accept), ErrorBody::kJson) << accept;
+  }
+}
+
+TEST(PlainAnswer, SeveralLinesOfAcceptAreOneList) {
+  const auto choose = [](const std::string& lines) {
+    RequestParser parser;
+    std::string bytes = "GET / HTTP/1.1\r\nHost: h\r\n" + lines + "\r\n";
+    EXPECT_EQ(parser.Parse(bytes), ParseState::kRequest);
+    return ChooseErrorBody(parser.request());
+  };
+  EXPECT_EQ(choose(""), ErrorBody::kJson);
+  EXPECT_EQ(choose("Accept: text/html\r\nAccept: application/problem+json\r\n"),
+            ErrorBody::kProblem);
+  EXPECT_EQ(choose("Accept: application/problem+json;q=0.5\r\nAccept: application/json\r\n"),
+            ErrorBody::kJson);
+}
+
+TEST(PlainAnswer, TellsAnOldClientThatTheConnectionStays) {
+  for (const bool old_client : {false, true}) {
+    base::ByteBuffer out;
+    WritePlain(out, {.body = "{}"}, {.old_client = old_client});
+    EXPECT_EQ(out.view().find("Connection: keep-alive\r\n") != std::string_view::npos, old_client);
   }
 }
 
