@@ -202,6 +202,11 @@ class FleetTest(unittest.TestCase):
         self.assertEqual(throttle(other, "key", "3", "1", "60")[:3], [0, 4, 2])
         self.assertEqual(throttle(one, "key", "3", "1", "60", "3")[:3], [1, 4, 2])
         self.assertIn("shared store", throttle(one, "key", "3", "1", "60", "-1")["error"])
+        # Anybody can make a key start anew, also a node that has not throttled anything yet.
+        fresh = harness.Redis(self, self.node(redis).resp)
+        self.assertEqual(fresh.ask("DEL", "key", "nosuch"), 1)
+        self.assertEqual(fresh.ask("DEL", "key"), 0)
+        self.assertEqual(throttle(one, "key", "3", "1", "60")[:3], [0, 4, 3])
 
     def test_what_is_wrong_with_it_is_said(self):
         redis = harness.RedisServer(self, "--maxmemory", "100mb", "--maxmemory-policy",
