@@ -254,5 +254,28 @@ TEST(CountAlways, WhatAFullStateForgotIsNotGivenBack) {
 INSTANTIATE_TEST_SUITE_P(Layouts, Interleaving, ::testing::Values(0, 100),
                          [](const auto& param) { return param.param == 0 ? "Compact" : "Wide"; });
 
+// A key's debt under the quota before is known, the key starts anew, and only then is its record
+// made. Returns what it then has left.
+uint32_t LeftAfterAReset(const char* before, const char* after) {
+  ManualClock clock;
+  Limiter limiter = *Limiter::Create(
+      *Quota::Parse(before), {.budget_bytes = 64 << 10, .clock = &clock, .record_percent = 50});
+  EXPECT_TRUE(limiter.Check("key", 5).allowed());
+  EXPECT_TRUE(limiter.Update(*Quota::Parse(after)).ok());
+  InterruptAt(TestPoint::kCarried, [&] { EXPECT_EQ(limiter.Reset("key"), ResetOutcome::kDone); });
+  EXPECT_TRUE(limiter.Check("key").allowed());
+  EXPECT_TRUE(Interrupted());
+  return limiter.Check("key", 0).remaining;
+}
+
+TEST(RecordInterleaving, WhatAResetHasWipedOutIsNotCarriedOver) {
+  for (const char* before : {"10/h sliced-window slices 6", "10/h sliding-log", "10/h burst 10"}) {
+    SCOPED_TRACE(before);
+    EXPECT_EQ(LeftAfterAReset(before, "10/h sliced-window slices 4"), 9U);
+    const Planted fault(Mutant::kCarriedPastReset);
+    EXPECT_EQ(LeftAfterAReset(before, "10/h sliced-window slices 4"), 4U);
+  }
+}
+
 }  // namespace
 }  // namespace weir::store

@@ -1,8 +1,10 @@
 // The decision for quotas whose states are records: the bucket's lock is held from the search to
-// the answer, so there is one path for all of it and no race to lose.
+// the answer, so there is one path for all of it and no race to lose. Who holds a bucket waits for
+// no other.
 #include "store/memory/record_engine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <string_view>
 
@@ -14,6 +16,7 @@
 #include "store/memory/engine.h"
 #include "store/memory/records.h"
 #include "store/memory/shared_state.h"
+#include "store/memory/test_hooks.h"
 
 namespace weir::store {
 
@@ -48,18 +51,38 @@ struct RecordEngine {
     return now;
   }
 
-  // A key without a record: fresh, unless a binding before this one knows it.
-  static State FirstState(const Ask& ask, const Plan& plan, const Now& now) noexcept {
+  // What a key without a record brings along from the binding before this one, and how often the
+  // key had been reset by then.
+  struct Brought {
+    algorithm::Carried carried;
+    uint32_t resets = 0;
+  };
+
+  // Asked while no bucket is held: the record there has a bucket of its own, perhaps the very one
+  // of the record here, and another thread may come from there to here.
+  static Brought BroughtAlong(const Ask& ask, uint64_t hash) noexcept {
     const Binding& binding = ask.binding;
-    if (binding.HasPredecessor(ask.now_ns)) {
-      Binding& before = *binding.predecessor;
-      const algorithm::Carried carried =
-          before.ops.used(before, ask.key_hash, 0, ask.now_ns, binding.since_ns);
-      if (carried.used != 0) {
-        return Policy::Seed(plan, Policy::At(plan, {.ns = binding.seed_ns}), carried);
-      }
+    if (!binding.HasPredecessor(ask.now_ns) || HasRecord(binding, hash)) [[likely]] {
+      return {};
     }
-    return Policy::Load(plan, {}, now);
+    Binding& before = *binding.predecessor;
+    // Acquire, and first: if what is carried over is from before a reset, so is the number.
+    const uint32_t resets = binding.store->ResetsOf(hash).load(std::memory_order_acquire);
+    return {before.ops.used(before, ask.key_hash, 0, ask.now_ns, binding.since_ns), resets};
+  }
+
+  static bool HasRecord(const Binding& binding, uint64_t hash) noexcept {
+    const Records& records = *binding.store->records;
+    Records::Bucket& bucket = records.BucketOf(hash);
+    const Records::Holder lock(bucket);
+    return records.Find(bucket, hash, binding.id) != nullptr;
+  }
+
+  static State FirstState(const Binding& binding, const Plan& plan, const Now& now,
+                          const algorithm::Carried& carried) noexcept {
+    return carried.used != 0
+               ? Policy::Seed(plan, Policy::At(plan, {.ns = binding.seed_ns}), carried)
+               : Policy::Load(plan, {}, now);
   }
 
   // A record for the key that is large enough for the plan, perhaps the one it has; nullptr if
@@ -87,25 +110,35 @@ struct RecordEngine {
     }
   }
 
-  // False: the key has no record, and there is no room for one, or the sketch still has charges of
-  // it that may count here.
-  static bool Decide(const Ask& ask, uint64_t hash, Decision& out) noexcept {
+  // kNoRoom: the key has no record, and there is no room for one, or the sketch still has charges
+  // of it that may count here.
+  enum class Ended { kDecided, kNoRoom, kAgain };
+
+  static Ended Decide(const Ask& ask, uint64_t hash, Decision& out) noexcept {
     const Binding& binding = ask.binding;
     const Plan& plan = binding.plan();
     Records& records = *binding.store->records;
+    const std::atomic<uint32_t>& resets = binding.store->ResetsOf(hash);
+    const Brought brought = BroughtAlong(ask, hash);
+    WEIR_TEST_POINT(kCarried);
     Records::Bucket& bucket = records.BucketOf(hash);
     const Records::Holder lock(bucket);
     const Now now = NowFor(binding, plan, ask.now_ns, ask.request.lease_ns);
     Record* const record = records.Find(bucket, hash, binding.id);
-    if (record == nullptr && StaysInSketch(binding, plan, ask.key_hash, ask.now_ns)) {
-      return false;
+    if (record == nullptr && brought.carried.used != 0 &&
+        resets.load(std::memory_order_relaxed) != brought.resets &&
+        !WEIR_MUTANT(kCarriedPastReset)) {
+      return Ended::kAgain;
     }
-    State state =
-        record != nullptr ? Policy::Load(plan, record->body(), now) : FirstState(ask, plan, now);
+    if (record == nullptr && StaysInSketch(binding, plan, ask.key_hash, ask.now_ns)) {
+      return Ended::kNoRoom;
+    }
+    State state = record != nullptr ? Policy::Load(plan, record->body(), now)
+                                    : FirstState(binding, plan, now, brought.carried);
     if (Reply::Apply(plan, state, now, ask.request, out)) {
       Record* const room = Room(ask, plan, state, hash, bucket, record);
       if (room == nullptr) {
-        return false;
+        return Ended::kNoRoom;
       }
       Policy::Store(plan, room->body(), state);
       room->live_until_ns = Policy::LiveUntil(plan, state);
@@ -119,11 +152,10 @@ struct RecordEngine {
                   .mark = Policy::Mark(plan, state, now),
                   .refunds = PlaceOf(state),
                   .charged = out.charged,
-                  .binding = ChargedUnder::Pack(
-                      binding.id, plan.generation,
-                      binding.store->ResetsOf(hash).load(std::memory_order_relaxed))};
+                  .binding = ChargedUnder::Pack(binding.id, plan.generation,
+                                                resets.load(std::memory_order_relaxed))};
     }
-    return true;
+    return Ended::kDecided;
   }
 
   static void Overflow(const Ask& ask, Decision& out) noexcept {
@@ -143,7 +175,11 @@ struct RecordEngine {
   }
 
   static void DecideAnywhere(const Ask& ask, uint64_t hash, Decision& out) noexcept {
-    if (!Decide(ask, hash, out)) {
+    Ended ended = Ended::kAgain;
+    while (ended == Ended::kAgain) {
+      ended = Decide(ask, hash, out);
+    }
+    if (ended == Ended::kNoRoom) {
       Overflow(ask, out);
     }
   }
@@ -340,8 +376,15 @@ struct RecordEngine {
     Records::Bucket& bucket = records.BucketOf(hash);
     const Records::Holder lock(bucket);
     Record* const record = records.Find(bucket, hash, binding.id);
+    if (record == nullptr && !known_before) {
+      return false;
+    }
+    if constexpr (!Policy::kNumbersPlaces) {
+      // Release: who sees the number sees what was reset before it (Decide).
+      binding.store->ResetsOf(hash).fetch_add(1, std::memory_order_release);
+    }
     if (record == nullptr) {
-      return known_before;
+      return true;
     }
     if constexpr (Policy::kNumbersPlaces) {
       const Plan& plan = binding.plan();
@@ -349,7 +392,6 @@ struct RecordEngine {
       record->live_until_ns = Policy::LiveUntil(
           plan, Policy::Load(plan, record->body(), NowFor(binding, plan, now_ns, 0)));
     } else {
-      binding.store->ResetsOf(hash).fetch_add(1, std::memory_order_relaxed);
       records.Remove(bucket, *record);
     }
     return true;

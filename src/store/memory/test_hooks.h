@@ -20,6 +20,7 @@ enum class TestPoint {
   kInsertLock,     // before the stripe is locked
   kSearch,         // stripe locked, nothing read yet
   kFirstState,     // the key is known to have no slot
+  kCarried,        // what a key without a record brings along is known, its list not yet locked
   kReckoned,       // what a give-back comes to is known, and not yet counted
   kRefund,         // counted, not yet given back
   kCleared,        // the sweeper has cleared an overflow bit
@@ -43,6 +44,7 @@ enum class Mutant {
   kEmptyIsExpired,      // an open window is reclaimed when all of it has been given back
   kUnprotectedHit,      // a hit beyond home does not set the current epoch's bits
   kClearUnpublished,    // overflow bits are cleared by a clock that nobody else has seen yet
+  kCarriedPastReset,    // what a key brings along is not asked for again after a reset
   kLeaseNeverFades,     // units of a lease do not refill for others, nor end with their window
   kLeaseUncounted,      // a lease does not learn of give-backs
   kLeaseOverdrawn,      // a lease is spent although the state is over its limit
