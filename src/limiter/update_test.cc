@@ -27,9 +27,6 @@ using testing::SmallStore;
 Limiter Make(const Quota& quota, const Clock& clock) {
   MemoryOptions options = SmallStore(clock);
   options.wide_percent = 50;  // a change may need the other layout
-  if (algorithm::NeedsRecord(quota)) {
-    options.budget_bytes = size_t{1} << 20;  // a record that grows leaves its old block behind
-  }
   return *Limiter::Create(quota, options);
 }
 

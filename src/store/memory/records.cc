@@ -1,32 +1,9 @@
 #include "store/memory/records.h"
 
 #include <algorithm>
-#include <bit>
 #include <new>
 
 namespace weir::store {
-
-namespace {
-
-struct SizeClass {
-  unsigned index;
-  size_t bytes;
-};
-
-// Sizes with four bits after the leading one, so that at most a sixteenth is left unused; the
-// smallest are multiples of 16, as all places are.
-SizeClass ClassOf(size_t bytes) noexcept {
-  constexpr size_t kSmallMax = 256;
-  if (bytes <= kSmallMax) {
-    const size_t units = (bytes + 15) / 16;
-    return {static_cast<unsigned>(units), units * 16};
-  }
-  const auto shift = static_cast<unsigned>(std::bit_width(bytes)) - 5;
-  const size_t steps = (bytes + (size_t{1} << shift) - 1) >> shift;  // 16 to 32
-  return {shift * 16 + static_cast<unsigned>(steps - 16), steps << shift};
-}
-
-}  // namespace
 
 Records::Records(size_t budget_bytes, base::MappedMemory::Pages pages) noexcept
     : memory_(budget_bytes, pages) {
@@ -41,58 +18,34 @@ Records::Records(size_t budget_bytes, base::MappedMemory::Pages pages) noexcept
   }
   constexpr size_t kLine = 64;  // so that records of a line's size are on one
   const size_t bucket_bytes = (bucket_count_ * sizeof(Bucket) + kLine - 1) / kLine * kLine;
-  arena_ = bytes + bucket_bytes;
-  const base::MutexLock lock(mutex_);
-  // Places reach 32 GiB; more than that is not used.
-  end_ = std::min(budget_bytes - bucket_bytes, size_t{kPlaceMax} * kUnit);
-}
-
-Record* Records::Take(unsigned size_class, size_t bytes) noexcept {
-  const base::MutexLock lock(mutex_);
-  if (const uint32_t place = free_[size_class]; place != 0) {
-    Record& record = At(place);
-    free_[size_class] = record.next;
-    return &record;
-  }
-  if (bytes > end_ || taken_ > end_ - bytes) {
-    return nullptr;
-  }
-  auto* const record = new (arena_ + taken_) Record{};
-  taken_ += bytes;
-  return record;
-}
-
-void Records::Free(Record& record) noexcept {
-  const base::MutexLock lock(mutex_);
-  record.next = free_[record.size_class];
-  free_[record.size_class] = PlaceOf(record);
+  arena_.Use(bytes + bucket_bytes, budget_bytes - bucket_bytes);
 }
 
 Record* Records::Add(Bucket& bucket, uint64_t hash, uint32_t quota, uint64_t words,
                      uint64_t floor_ns) noexcept {
-  const SizeClass size = ClassOf(sizeof(Record) + words * sizeof(uint64_t));
-  Record* record = Take(size.index, size.bytes);
-  if (record == nullptr) {
+  const size_t bytes = sizeof(Record) + words * sizeof(uint64_t);
+  uint32_t place = arena_.Take(bytes);
+  if (place == 0) {
     Sweep(floor_ns);
-    record = Take(size.index, size.bytes);
+    place = arena_.Take(bytes);
   }
-  if (record == nullptr) {
+  if (place == 0) {
     return nullptr;
   }
-  *record = Record{.hash = hash,
-                   .live_until_ns = 0,
-                   .next = bucket.head(),
-                   .quota = quota,
-                   .words = static_cast<uint32_t>(words),
-                   .size_class = size.index};
+  Record* const record = &At(place);
+  record->next = bucket.head();
+  record->hash = hash;
+  record->live_until_ns = 0;
+  record->quota = quota;
+  record->words = static_cast<uint32_t>(words);
   std::ranges::fill(record->body(), uint64_t{0});
-  bucket.set_head(PlaceOf(*record));
+  bucket.set_head(place);
   count_.fetch_add(1, std::memory_order_relaxed);
   return record;
 }
 
 void Records::Remove(Bucket& bucket, Record& record) noexcept {
-  const uint32_t place = PlaceOf(record);
+  const uint32_t place = arena_.PlaceOf(&record);
   if (bucket.head() == place) {
     bucket.set_head(record.next);
   } else {
@@ -103,7 +56,7 @@ void Records::Remove(Bucket& bucket, Record& record) noexcept {
     At(before).next = record.next;
   }
   count_.fetch_sub(1, std::memory_order_relaxed);
-  Free(record);
+  arena_.Free(place);
 }
 
 // Goes on where the last one stopped. Buckets that somebody holds, the caller's own among them, are

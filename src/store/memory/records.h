@@ -2,9 +2,8 @@
 // size; keys find theirs through buckets of short lists, each under a lock of its own that is held
 // for the whole of a decision.
 //
-// Blocks come in size classes a sixteenth apart. A block that becomes free stays of its class. When
-// none is left, records that have become equal to that of a key never seen are taken back, by the
-// same floor as slots (table_clock.h); a live record never is.
+// When there is no room (arena.h), records that have become equal to that of a key never seen are
+// taken back, by the same floor as slots (table_clock.h); a live record never is.
 #pragma once
 
 #include <atomic>
@@ -16,16 +15,17 @@
 #include "base/mutex.h"
 #include "base/spin_lock.h"
 #include "base/wide_math.h"
+#include "store/memory/arena.h"
 
 namespace weir::store {
 
 struct Record {
+  uint32_t tag;            // the arena's, which may write it at any time
+  uint32_t next;           // in its bucket's list, 0 ends it
   uint64_t hash;           // of (key, quota)
   uint64_t live_until_ns;  // from then on it is as good as none
-  uint32_t next;           // in its bucket's list, 0 ends it
   uint32_t quota;          // the binding's id
   uint32_t words;          // of the body
-  uint32_t size_class;
 
   [[nodiscard]] std::span<uint64_t> body() noexcept {
     return {reinterpret_cast<uint64_t*>(this + 1), words};
@@ -100,7 +100,7 @@ class Records {
   // Asks for the memory of the first record of a bucket that has arrived.
   void FetchFirst(const Bucket& bucket) const noexcept {
     if (const uint32_t place = bucket.Glance(); place != 0) {
-      const std::byte* const record = arena_ + size_t{place} * kUnit;
+      const std::byte* const record = arena_.At(place);
       __builtin_prefetch(record, 1, 3);
       __builtin_prefetch(record + kFetchedBytes - 1, 1, 3);
     }
@@ -126,41 +126,26 @@ class Records {
   void Remove(Bucket& bucket, Record& record) noexcept WEIR_REQUIRES(bucket);
 
  private:
-  static constexpr size_t kUnit = 16;          // what `next` counts in
   static constexpr size_t kFetchedBytes = 80;  // of a small record, which may be on two lines
-  static constexpr uint32_t kPlaceMax = ~uint32_t{0} >> 1;
-  static constexpr unsigned kClasses = 512;
   // A bucket to this many bytes, the size of the smallest records: six percent.
   static constexpr size_t kBytesPerBucket = 64;
   static constexpr uint64_t kSweptAtOnce = 1 << 16;
 
   [[nodiscard]] Record& At(uint32_t place) const noexcept {
-    return *reinterpret_cast<Record*>(arena_ + size_t{place} * kUnit);
+    return *reinterpret_cast<Record*>(arena_.At(place));
   }
 
-  [[nodiscard]] uint32_t PlaceOf(const Record& record) const noexcept {
-    return static_cast<uint32_t>((reinterpret_cast<const std::byte*>(&record) - arena_) /
-                                 static_cast<ptrdiff_t>(kUnit));
-  }
-
-  Record* Take(unsigned size_class, size_t bytes) noexcept;
-  void Free(Record& record) noexcept;
   void Sweep(uint64_t floor_ns) noexcept;
 
   base::MappedMemory memory_;
   Bucket* buckets_ = nullptr;
   uint64_t bucket_count_ = 0;
-  std::byte* arena_ = nullptr;
+  Arena arena_;
   std::atomic<uint64_t> count_{0};
   std::atomic<uint64_t> hand_{0};  // the next bucket to sweep
   // Relaxed: at worst a sweep too many, or one that waits for the next floor.
   std::atomic<uint64_t> swept_floor_ns_{0};
   std::atomic<uint64_t> swept_{0};  // buckets, at that floor
-
-  base::Mutex mutex_;
-  size_t taken_ WEIR_GUARDED_BY(mutex_) = 64;  // place 0 is no record
-  size_t end_ WEIR_GUARDED_BY(mutex_) = 0;
-  uint32_t free_[kClasses] WEIR_GUARDED_BY(mutex_) = {};
 };
 
 }  // namespace weir::store

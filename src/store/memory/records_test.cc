@@ -82,6 +82,26 @@ TEST(Records, TakeBackWhatHasExpiredAndNothingElse) {
   EXPECT_EQ(CountIntact(records, 1, first, 20), 0U);
 }
 
+// Whatever sizes an arena was full of, once all of it has expired it serves any other as if new.
+TEST(Records, WhatOneSizeLeavesServesEveryOther) {
+  for (const uint64_t before : {4U, 13U, 101U, 1000U}) {
+    for (const uint64_t after : {2U, 4U, 8U, 101U, 201U, 4000U}) {
+      SCOPED_TRACE(std::to_string(before) + " -> " + std::to_string(after));
+      Records fresh(kSmall, base::MappedMemory::Pages::kDefault);
+      const uint64_t most = Fill(fresh, 1, after, 100, 0);
+      Records records(kSmall, base::MappedMemory::Pages::kDefault);
+      const uint64_t first = Fill(records, 1, before, 100, 0);
+      // The list of the first to come is its own to hold, so what is on it stays until next time,
+      // and may be in the way of one large block.
+      uint64_t second = Fill(records, 10'000'000, after, 300, 100);
+      second += Fill(records, 10'000'000 + second, after, 300, 101);
+      EXPECT_GE(second + 1, most);
+      EXPECT_EQ(CountIntact(records, 10'000'000, second, after), second);
+      EXPECT_EQ(CountIntact(records, 1, first, before), 0U);
+    }
+  }
+}
+
 struct Fixture {
   explicit Fixture(const char* text, MemoryOptions options = {})
       : limiter(*Limiter::Create(*Quota::Parse(text), With(options))) {}
@@ -272,6 +292,35 @@ TEST(RecordQuotas, AFullArenaIsSharedDeniedOrOpenAsToldAndRecovers) {
     EXPECT_EQ(at.limiter.Check("key 0", 0).remaining, 19U);  // a live record is kept
     at.clock.Advance(minutes(3));
     EXPECT_EQ(at.limiter.Check("a new key").basis, Basis::kStore);
+  }
+}
+
+TEST(RecordQuotas, AFullArenaOfHoldsRecoversForKeysThatHoldMore) {
+  Fixture at("concurrency 4 lease 10s", {.budget_bytes = size_t{64} << 10});
+  int keys = 0;
+  while (at.limiter.Acquire("key " + std::to_string(keys)).decision.allowed()) {
+    ++keys;
+  }
+  EXPECT_GT(keys, 500);
+  EXPECT_EQ(at.limiter.Acquire("key 0").decision.basis, Basis::kClosed) << "no second place";
+  at.clock.Advance(seconds(20));
+  for (int i = 0; i < 100; ++i) {
+    for (int held = 0; held < 4; ++held) {
+      ASSERT_TRUE(at.limiter.Acquire("other " + std::to_string(i)).decision.allowed()) << i;
+    }
+  }
+}
+
+TEST(RecordQuotas, ARaiseOnAnArenaThatWasFullOnceLeavesItsKeysInRecords) {
+  Fixture at("10/min sliding-log", {.budget_bytes = size_t{64} << 10});
+  for (int i = 0; i < 2000; ++i) {
+    at.limiter.Check("key " + std::to_string(i));
+  }
+  EXPECT_GT(at.limiter.store()->Stats().overflow, 0U);
+  at.clock.Advance(minutes(5));
+  ASSERT_TRUE(at.limiter.Update(*Quota::Parse("20/min sliding-log")).ok());
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_EQ(at.limiter.Check("other " + std::to_string(i)).basis, Basis::kStore) << i;
   }
 }
 
