@@ -205,23 +205,33 @@ struct Concurrency {
         visit(state.added_end - now.tick, state.added);
       }
     };
+    // Mostly what ends first is enough.
     uint64_t least = ~uint64_t{0};
     uint64_t most = 0;
-    for_each([&](uint64_t left, uint64_t) {
+    uint64_t first = 0;  // units that end at `least`
+    for_each([&](uint64_t left, uint64_t held) {
+      first = (left < least ? 0 : first) + (left <= least ? held : 0);
       least = std::min(least, left);
       most = std::max(most, left);
     });
-    const auto enough_after = [&](uint64_t ticks) {
-      uint64_t units = 0;
-      for_each([&](uint64_t left, uint64_t held) { units += left <= ticks ? held : 0; });
-      return units >= excess;
-    };
-    if (!enough_after(least)) {
-      while (least + 1 < most) {  // enough after `most`, not after `least`
-        const uint64_t middle = least + (most - least) / 2;
-        (enough_after(middle) ? most : least) = middle;
+    // Otherwise the span is cut into parts, and then the part in which enough is reached, so that a
+    // few rounds find the very tick: a key may have many holds, and its list is locked meanwhile.
+    constexpr unsigned kPartBits = 8;
+    uint64_t before = 0;  // units that end before `least`: not enough, while by `most` it is
+    while (first < excess && least < most) {
+      const auto bits = static_cast<unsigned>(std::bit_width(most - least));
+      const unsigned shift = std::max(bits, kPartBits) - kPartBits;
+      uint64_t ending[1 << kPartBits] = {};
+      for_each([&](uint64_t left, uint64_t held) {
+        ending[(left - least) >> shift & base::LowBits(kPartBits)] +=
+            left >= least && left <= most ? held : 0;
+      });
+      uint64_t part = 0;
+      while (before + ending[part] < excess) {
+        before += ending[part++];
       }
-      least = most;
+      least += part << shift;
+      most = std::min(most, least + base::LowBits(shift));
     }
     return (now.tick + least) * kTickNs - now.ns;
   }

@@ -260,6 +260,37 @@ TEST(HoldsAdmitIff, HoldsForRandomLives) {
   }
 }
 
+// Many holds of any length and size: when enough of them have
+// ended is told to the tick.
+TEST(HoldsAdmitIff, RetryAfterIsExactForManyHolds) {
+  Random random(1);
+  for (const uint64_t limit : {100U, 1000U, 3000U}) {
+    ManualClock clock(testing::Noon());
+    MemoryOptions options = testing::SmallStore(clock);
+    options.budget_bytes = size_t{4} << 20;
+    Limiter limiter = *Limiter::Create(
+        *Quota::Concurrency(static_cast<int64_t>(limit), std::chrono::hours(1)), options);
+    const int64_t now = clock.Now().time_since_epoch().count();
+    HoldOracle oracle;
+    const uint64_t longest = random.Scaled(1'000'000, 3'600'000'000'000);
+    for (uint64_t left = limit; left != 0;) {
+      const uint64_t units = std::min(left, random.OneIn(9) ? random.Between(1, 5) : 1);
+      const auto lease = static_cast<int64_t>(random.Scaled(1000, longest));
+      ASSERT_TRUE(
+          limiter.Acquire("key", {.cost = units, .lease = Duration(lease)}).decision.allowed());
+      oracle.Take(now, units, lease);
+      left -= units;
+    }
+    for (int i = 0; i < 20; ++i) {
+      const uint64_t cost = i < 2 ? (i == 0 ? 1 : limit) : random.Scaled(1, limit);
+      const Decision denied = limiter.Check("key", CheckOptions{.cost = cost});
+      ASSERT_EQ(denied.outcome, Outcome::kDenied);
+      ASSERT_EQ(denied.retry_after.count(), oracle.FirstFit(now, cost, limit) - now)
+          << cost << " of " << limit;
+    }
+  }
+}
+
 RC_GTEST_PROP(HoldsAdmitIffProperty, HoldsForAnyLife, ()) {
   RC_ASSERT(Life(*rc::gen::arbitrary<uint64_t>()).Run(200) == "");
 }
