@@ -5,7 +5,7 @@
 // older than all of it, and while the ring is full of stamps in the window nothing fits. Only
 // giving back could make room that those which fell out still need: so they are counted for as long
 // as the oldest stamp in the ring stays in the window, and take the place of what is given back,
-// dated as that one.
+// dated as that one. They do the same when the limit is raised and the ring becomes larger.
 //
 // The body of a record: one word [fallen out:24 | count:20 | head:20], then the ring. Stamps are
 // nanoseconds of store time and never go back within a key.
@@ -38,14 +38,26 @@ struct SlidingLog {
     uint64_t at;      // the stamp of what is added: now, or the newest stamp if that is later
     uint64_t added;
 
+    [[nodiscard]] uint64_t used() const noexcept { return fallen + count + added; }
+
     [[nodiscard]] uint64_t StampAt(uint64_t i) const noexcept {
       const uint64_t place = head + i;
       return ring[place < capacity ? place : place - capacity];
     }
   };
 
-  static uint64_t BodyWords(const Plan& plan, const State&) noexcept {
-    return 1 + uint64_t{plan.limit};
+  // After a raise a ring grows when it is needed, and not before.
+  static uint64_t BodyWords(const Plan& plan, const State& state) noexcept {
+    const bool has_room =
+        state.capacity >= plan.limit || state.count + state.added <= state.capacity;
+    return 1 + (has_room ? state.capacity : uint64_t{plan.limit});
+  }
+
+  // The law for a ring that cannot grow: stricter, and as exact.
+  static Plan Within(const Plan& plan, Body body) noexcept {
+    Plan within = plan;
+    within.limit = std::min(plan.limit, static_cast<decltype(plan.limit)>(body.size() - 1));
+    return within;
   }
 
   static Now At(const Plan&, const Moment& moment) noexcept { return {moment.ns}; }
@@ -110,16 +122,21 @@ struct SlidingLog {
     uint64_t head =
         state.head + dropped < capacity ? state.head + dropped : state.head + dropped - capacity;
     uint64_t count = state.count - dropped;
+    uint64_t fallen = state.fallen + dropped;
     if (ring != state.ring) {
+      const uint64_t refilled = std::min(state.fallen, capacity - count - added);
+      std::fill_n(ring, refilled, refilled != 0 ? state.StampAt(0) : 0);
       for (uint64_t i = 0; i < count; ++i) {
-        ring[i] = state.StampAt(dropped + i);
+        ring[refilled + i] = state.StampAt(dropped + i);
       }
       head = 0;
+      count += refilled;
+      fallen -= refilled;
     }
     for (uint64_t i = 0; i < added; ++i, ++count) {
       ring[head + count < capacity ? head + count : head + count - capacity] = state.at;
     }
-    body[0] = Pack(head, count, state.fallen + dropped);
+    body[0] = Pack(head, count, fallen);
   }
 
   // When the record is as good as none.
@@ -130,7 +147,7 @@ struct SlidingLog {
   }
 
   static bool Take(const Plan& plan, State& state, uint64_t cost) noexcept {
-    if (state.count + state.added + cost > plan.limit) {
+    if (state.used() + cost > plan.limit) {
       return false;
     }
     state.added += cost;
@@ -138,8 +155,7 @@ struct SlidingLog {
   }
 
   static uint64_t Available(const Plan& plan, const State& state, Now) noexcept {
-    const uint64_t used = state.count + state.added;
-    return used >= plan.limit ? 0 : plan.limit - used;
+    return state.used() >= plan.limit ? 0 : plan.limit - state.used();
   }
 
   static void Count(const Plan& plan, State& state, uint64_t cost) noexcept {
@@ -153,8 +169,10 @@ struct SlidingLog {
 
   // REQUIRES: cost <= limit and the cost does not fit.
   static uint64_t RetryNs(const Plan& plan, const State& state, Now now, uint64_t cost) noexcept {
-    const uint64_t excess = state.count + state.added + cost - plan.limit;
-    const uint64_t stamp = excess <= state.count ? state.StampAt(excess - 1) : state.at;
+    // What fell out of the ring goes with the oldest stamp in it.
+    const uint64_t excess = state.used() + cost - plan.limit;
+    const uint64_t leaving = excess > state.fallen ? excess - state.fallen : 1;
+    const uint64_t stamp = leaving <= state.count ? state.StampAt(leaving - 1) : state.at;
     return stamp + plan.window_ns - now.ns;
   }
 
@@ -199,7 +217,7 @@ struct SlidingLog {
   }
 
   static uint64_t Used(const Plan&, const State& state, Now) noexcept {
-    return (state.count + state.added) << kUsedFractionBits;
+    return state.used() << kUsedFractionBits;
   }
 
   static Carried Carry(const Plan& plan, const State& state, Now now) noexcept {

@@ -101,6 +101,35 @@ struct RecordEngine {
     return records.Add(bucket, hash, ask.binding.id, words, floor_ns);
   }
 
+  static void Keep(const Plan& plan, Record& record, State& state) noexcept {
+    Policy::Store(plan, record.body(), state);
+    record.live_until_ns = Policy::LiveUntil(plan, state);
+  }
+
+  // A record that should grow and cannot: the request is put to the room that there is, since all
+  // that the record knows still counts and the sketch knows nothing of it. False: there is no
+  // record, or what does not fit is to be admitted uncounted.
+  static bool GoesOnWithin(const Ask& ask, const Plan& plan, const Now& now, Record* record,
+                           State& state, Decision& out) noexcept {
+    if constexpr (requires { Policy::Within(plan, record->body()); }) {
+      if (record == nullptr) {
+        return false;
+      }
+      SharedState& store = *ask.binding.store;
+      const Plan within = Policy::Within(plan, record->body());
+      state = Policy::Load(within, record->body(), now);
+      if (Reply::Apply(within, state, now, ask.request, out)) {
+        Keep(within, *record, state);
+      } else if (store.options.overflow == OverflowPolicy::kAllow) {
+        return false;
+      }
+      store.counters.Get().Add(&CounterCell::overflow, 1);
+      return true;
+    } else {
+      return false;
+    }
+  }
+
   // Where a hold is kept, which its receipt carries in place of a refund counter.
   static uint64_t PlaceOf(const State& state) noexcept {
     if constexpr (Policy::kNumbersPlaces) {
@@ -137,13 +166,14 @@ struct RecordEngine {
                                     : FirstState(binding, plan, now, brought.carried);
     if (Reply::Apply(plan, state, now, ask.request, out)) {
       Record* const room = Room(ask, plan, state, hash, bucket, record);
-      if (room == nullptr) {
+      if (room == nullptr && !GoesOnWithin(ask, plan, now, record, state, out)) {
         return Ended::kNoRoom;
       }
-      Policy::Store(plan, room->body(), state);
-      room->live_until_ns = Policy::LiveUntil(plan, state);
-      if (record != nullptr && record != room) {
-        records.Remove(bucket, *record);
+      if (room != nullptr) {
+        Keep(plan, *room, state);
+        if (record != nullptr && record != room) {
+          records.Remove(bucket, *record);
+        }
       }
     }
     if (ask.request.receipt != nullptr) {

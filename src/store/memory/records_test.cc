@@ -324,6 +324,53 @@ TEST(RecordQuotas, ARaiseOnAnArenaThatWasFullOnceLeavesItsKeysInRecords) {
   }
 }
 
+// A raise that there is no room for: what a key was charged still counts, and it goes on within the
+// room that it has.
+TEST(RecordQuotas, ARaiseOnAFullArenaAdmitsNoMoreThanTheLaw) {
+  for (const OverflowPolicy policy : {OverflowPolicy::kSketch, OverflowPolicy::kDeny}) {
+    Fixture at("100/min sliding-log", {.budget_bytes = size_t{64} << 10, .overflow = policy});
+    ASSERT_TRUE(at.limiter.Check("key", 60).allowed());
+    at.clock.Advance(seconds(30));
+    for (int i = 0; i < 1000; ++i) {
+      at.limiter.Check("other " + std::to_string(i));
+    }
+    ASSERT_TRUE(at.limiter.Update(*Quota::Parse("200/min sliding-log")).ok());
+    const uint64_t overflow = at.limiter.store()->Stats().overflow;
+    EXPECT_EQ(at.limiter.Check("key", 120).retry_after, seconds(60)) << "more than its room";
+    EXPECT_TRUE(at.limiter.Check("key", 30).allowed());
+    EXPECT_EQ(at.limiter.TakeUpTo("key", 30).charged, 10U);
+    const Decision denied = at.limiter.Check("key", 5);
+    EXPECT_EQ(denied.outcome, Outcome::kDenied);
+    EXPECT_EQ(denied.basis, Basis::kStore);
+    EXPECT_EQ(denied.retry_after, seconds(30));
+    EXPECT_EQ(denied.limit, 200U);
+    at.limiter.Check("key", CheckOptions{.cost = 20, .mode = ChargeMode::kCountAlways});
+    EXPECT_EQ(at.limiter.store()->Stats().overflow, overflow + 4);
+    at.clock.Advance(seconds(30));
+    EXPECT_EQ(at.limiter.TakeUpTo("key", 200).charged, 40U) << "60 of the last half minute count";
+    at.clock.Advance(minutes(3));
+    EXPECT_EQ(at.limiter.TakeUpTo("new key", 300).charged, 200U);
+    EXPECT_EQ(at.limiter.TakeUpTo("key", 300).charged, 200U) << "and grows when there is room";
+  }
+}
+
+TEST(SlidingLog, ARaiseDoesNotForgetWhatFellOutOfTheRing) {
+  Fixture at("3/min sliding-log", {.record_percent = 50});
+  for (int i = 0; i < 5; ++i) {
+    at.limiter.Check("key", CheckOptions{.mode = ChargeMode::kCountAlways});
+    at.clock.Advance(seconds(10));
+  }
+  ASSERT_TRUE(at.limiter.Update(*Quota::Parse("6/min sliding-log")).ok());
+  // Counted at 0, 10, 20, 30, 40 s; now 50 s.
+  EXPECT_EQ(at.limiter.Check("key", 0).remaining, 1U);
+  EXPECT_TRUE(at.limiter.Check("key").allowed());
+  EXPECT_EQ(at.limiter.Check("key", 0).remaining, 0U);
+  const Decision denied = at.limiter.Check("key");
+  EXPECT_EQ(denied.retry_after, seconds(30)) << "with the oldest that was left";
+  at.clock.Advance(denied.retry_after);
+  EXPECT_EQ(at.limiter.Check("key", 0).remaining, 3U) << "those of 30, 40 and 50 s count";
+}
+
 // Threads that charge a few keys at once, some of them giving back: no more than the limit is ever
 // out, and all of it can be had.
 TEST(RecordQuotas, AreExactUnderContention) {
