@@ -4,8 +4,12 @@
 //   auto limiter = weir::Limiter::Create(*quota);
 //   if (!limiter->Check("user:42").allowed()) return TooManyRequests();
 //
-// All calls are synchronous, thread-safe, and neither lock, allocate nor throw once a key has been
-// seen (a key's first charge takes a striped spin lock for a few instructions).
+// All calls are synchronous and thread-safe; checks neither allocate nor throw. Buckets, windows,
+// gaps and calendar quotas take no lock once a key has been seen (its first charge takes a striped
+// spin lock for a few instructions), but for units taken ahead of keys that threads contend for.
+// Sliding logs, sliced windows, holds and reservations hold a spin lock for each decision: that of
+// the list which their record is on, a few keys long; making and taking back a record locks a mutex
+// of the store.
 #pragma once
 
 #include <cstddef>

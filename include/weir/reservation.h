@@ -10,7 +10,7 @@
 // settled once: whoever repeats it, from any copy of the number, is told so, and nothing happens.
 // One that nobody settles ends by itself and stays charged in full: nobody knows what was used.
 //
-// An open reservation takes 80 bytes of the store's records (MemoryOptions::record_percent).
+// An open reservation takes 96 bytes of the store's records (MemoryOptions::record_percent).
 #pragma once
 
 #include <cstdint>

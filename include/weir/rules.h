@@ -7,8 +7,8 @@
 //   weir::RuleVerdict verdict = (*limiter)->Check(request);
 //   if (!verdict.allowed()) Reply429(verdict.rule(), verdict.retry_after);
 //
-// Every call may be made from any thread. Checks neither lock, allocate nor throw, but for rules
-// with regular expressions, which allocate as RE2 does.
+// Every call may be made from any thread. Checks lock no more than those of a Limiter do, and
+// neither allocate nor throw, but for rules with regular expressions, which allocate as RE2 does.
 #pragma once
 
 #include <array>

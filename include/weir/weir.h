@@ -14,8 +14,10 @@
 // it is one that allows nothing and gives nothing back. No call throws or ends the program.
 //
 // Threads. Any thread may call anything at any time, on the same handles too, except that freeing a
-// handle must be the last call on it. Errors are kept for each thread by itself. Checks take no
-// lock and allocate nothing once a key has been seen.
+// handle must be the last call on it. Errors are kept for each thread by itself. Checks allocate
+// nothing. Once a key has been seen they take no lock, but for keys that threads contend for and
+// for what is kept in records (sliding logs, sliced windows, holds, reservations): these hold a
+// spin lock, shared by a few keys, for each decision.
 //
 // fork. The child has a copy of the state, which counts by itself from then on: a limit of 100
 // shared by 8 workers admits up to 800. Locks are copied as they are, so a child of a program whose

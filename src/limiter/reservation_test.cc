@@ -228,8 +228,9 @@ TEST(Reservation, WithoutRoomChargesNothingAndRoomComesBack) {
     open.push_back(last.reservation);
   }
   EXPECT_EQ(last.decision.basis, Basis::kClosed);
-  EXPECT_GT(open.size(), 600U);
-  EXPECT_LT(open.size(), 820U);
+  // Half of what the sketch leaves, less six percent for finding them, at 96 bytes: with 80 it
+  // would be 742 of them, with 112 it would be 530.
+  EXPECT_NEAR(static_cast<double>(open.size()), 618, 6);
   uint64_t charged = 0;
   for (int i = 0; i < 20; ++i) {
     charged += 1000 - at.limiter.Check("key " + std::to_string(i), 0).remaining;
