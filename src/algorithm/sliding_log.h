@@ -122,7 +122,7 @@ struct SlidingLog {
     uint64_t head =
         state.head + dropped < capacity ? state.head + dropped : state.head + dropped - capacity;
     uint64_t count = state.count - dropped;
-    uint64_t fallen = state.fallen + dropped;
+    uint64_t fallen = state.fallen + dropped + (state.added - added);
     if (ring != state.ring) {
       const uint64_t refilled = std::min(state.fallen, capacity - count - added);
       std::fill_n(ring, refilled, refilled != 0 ? state.StampAt(0) : 0);
@@ -159,7 +159,8 @@ struct SlidingLog {
   }
 
   static void Count(const Plan& plan, State& state, uint64_t cost) noexcept {
-    state.added = std::min<uint64_t>(base::SaturatingAdd(state.added, cost), plan.limit);
+    // The burst is the limit, also for a ring that has no room for it.
+    state.added = std::min<uint64_t>(base::SaturatingAdd(state.added, cost), plan.burst);
   }
 
   static uint64_t ResetNs(const Plan& plan, const State& state, Now now) noexcept {

@@ -354,6 +354,19 @@ TEST(RecordQuotas, ARaiseOnAFullArenaAdmitsNoMoreThanTheLaw) {
   }
 }
 
+TEST(RecordQuotas, WhatIsCountedBeyondTheRoomOfARecordCountsWhenItGrows) {
+  Fixture at("100/min sliding-log", {.budget_bytes = size_t{64} << 10});
+  for (int i = 0; i < 1000; ++i) {
+    at.limiter.Check("key " + std::to_string(i));
+  }
+  ASSERT_TRUE(at.limiter.Update(*Quota::Parse("200/min sliding-log")).ok());
+  at.clock.Advance(seconds(50));
+  at.limiter.Check("key 0", CheckOptions{.cost = 150, .mode = ChargeMode::kCountAlways});
+  at.clock.Advance(seconds(15));  // all others have expired
+  // 150 count, and the first one: it fell out of the ring and is dated as the oldest that was left.
+  EXPECT_EQ(at.limiter.TakeUpTo("key 0", 200).charged, 49U);
+}
+
 TEST(SlidingLog, ARaiseDoesNotForgetWhatFellOutOfTheRing) {
   Fixture at("3/min sliding-log", {.record_percent = 50});
   for (int i = 0; i < 5; ++i) {
