@@ -66,7 +66,7 @@ struct Bench {
                     Duration behind = Duration::zero()) {
     SharedState& shared = store->state();
     Decision decision;
-    DecideInSketch(limiter.state().current(), base::HashKey(key, shared.secret),
+    DecideInSketch(limiter.state().current(), {base::HashKey(key, shared.secret)},
                    shared.ReadClock() - static_cast<uint64_t>(behind.count()),
                    Request{.cost = cost, .mode = mode}, decision);
     return decision;
@@ -244,7 +244,7 @@ TEST(SketchGroups, KeepTheirChargesWhenOthersNeedRoom) {
   SharedState& shared = at.store->state();
   for (Limiter& other : others) {
     Decision decision;
-    DecideInSketch(other.state().current(), base::HashKey("key 1", shared.secret),
+    DecideInSketch(other.state().current(), {base::HashKey("key 1", shared.secret)},
                    shared.ReadClock(), Request{}, decision);
     EXPECT_TRUE(decision.allowed());
   }
@@ -269,7 +269,7 @@ TEST(SketchGroups, LoseNoChargeWhileTheyAreCut) {
       for (uint64_t i = 0; !stop.load(std::memory_order_relaxed); ++i) {
         Decision decision;
         const uint64_t key = i % kKeys;
-        DecideInSketch(binding, base::HashKey("key " + std::to_string(key), shared.secret),
+        DecideInSketch(binding, {base::HashKey("key " + std::to_string(key), shared.secret)},
                        shared.ReadClock(), Request{}, decision);
         mine[key] += static_cast<uint64_t>(decision.allowed());
       }

@@ -232,13 +232,13 @@ struct Engine {
     const bool plain = request.mode == ChargeMode::kAdmit && request.receipt == nullptr;
     if (binding.sketch_first && plain && request.cost != 0 &&
         (OlderPlanCounts(binding, plan, now_ns)
-             ? RestInSketchAfterChange(binding, plan, key_hash, now_ns, request.cost, out)
+             ? RestInSketchAfterChange(binding, plan, {key_hash, phase}, now_ns, request.cost, out)
              : RestInSketch(binding, plan, hash, now_ns, request.cost, out))) {
       return Step::kDone;
     }
     if (victim.line == nullptr ? store.options.overflow == OverflowPolicy::kSketch
                                : StaysInSketch(binding, plan, key_hash, now_ns)) [[unlikely]] {
-      Overflow(binding, key_hash, now_ns, request, out);
+      Overflow(binding, {key_hash, phase}, now_ns, request, out);
       return Step::kDone;
     }
     const Moment moment = MomentFor(binding, now_ns, phase);
@@ -262,7 +262,7 @@ struct Engine {
       return Step::kDone;
     }
     if (victim.line == nullptr) {
-      Overflow(binding, key_hash, now_ns, request, out);
+      Overflow(binding, {key_hash, phase}, now_ns, request, out);
       return Step::kDone;
     }
     const bool reclaimed = victim.snapshot.value != 0;
@@ -322,7 +322,7 @@ struct Engine {
   }
 
   // No slot to be had: all of them belong to live keys.
-  static void Overflow(const Binding& binding, uint64_t key_hash, uint64_t now_ns,
+  static void Overflow(const Binding& binding, HashedKey key, uint64_t now_ns,
                        const Request& request, Decision& out) noexcept {
     SharedState& store = *binding.store;
     if (request.receipt != nullptr) {
@@ -332,7 +332,7 @@ struct Engine {
       store.counters.Get().Add(&CounterCell::overflow, 1);
     }
     if (kUsesSketch<Reply> && store.options.overflow == OverflowPolicy::kSketch) {
-      DecideInSketch(binding, key_hash, now_ns, request, out);
+      DecideInSketch(binding, key, now_ns, request, out);
     } else {
       AnswerUncounted(store, binding.plan(), out);
     }

@@ -198,7 +198,7 @@ struct RecordEngine {
     }
     // A hold is somebody's own, and so is its number: no sketch can have it.
     if (store.options.overflow == OverflowPolicy::kSketch && !Policy::kNumbersPlaces) {
-      DecideInSketch(ask.binding, ask.key_hash, ask.now_ns, ask.request, out);
+      DecideInSketch(ask.binding, {ask.key_hash}, ask.now_ns, ask.request, out);
     } else {
       AnswerUncounted(store, ask.binding.plan(), out);
     }

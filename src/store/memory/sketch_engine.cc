@@ -19,63 +19,112 @@ uint64_t CeilDiv(uint64_t a, uint64_t b) {
   return (a + b - 1) / b;
 }
 
-// What was there before the current plan: another plan of the binding, or another binding.
-struct Older {
-  const Plan* plan = nullptr;
-  const Binding* binding = nullptr;
-  uint64_t since_ns = 0;
-};
-
 uint64_t HashOf(const Binding& binding, const Plan& plan, uint64_t key_hash) noexcept {
   return Sketch::HashOf(base::MixHash(key_hash, binding.salt), plan.generation);
 }
 
-Older OlderOf(const Binding& binding, const Plan& plan, uint64_t now_ns) noexcept {
-  const auto counts = [&](const SketchPlan& before, uint64_t since_ns) {
-    return before.emission != 0 && now_ns < base::SaturatingAdd(since_ns, before.keep_ns);
-  };
-  if (plan.changed_at_ns != 0) {
-    const unsigned generation =
-        (plan.generation + Binding::kGenerations - 1) % Binding::kGenerations;
-    const Plan& before = binding.PlanOf(generation);
-    return counts(before.sketch, plan.changed_at_ns) ? Older{&before, &binding, plan.changed_at_ns}
-                                                     : Older{};
+// Calls visit(binding, plan, since) for each plan before this one whose charges in the sketch may
+// still count: those of the binding, and those of the bindings before. A key that was not asked
+// between two changes has left a trace only under the plan of then.
+template <class Visit>
+void ForEachOlder(const Binding& current, const Plan& newest, uint64_t now_ns,
+                  Visit&& visit) noexcept {
+  const Binding* binding = &current;
+  const Plan* plan = &newest;
+  unsigned generations = 1;
+  for (;;) {
+    uint64_t since_ns = plan->changed_at_ns;
+    if (since_ns != 0 && generations < Binding::kGenerations) {
+      plan =
+          &binding->PlanOf((plan->generation + Binding::kGenerations - 1) % Binding::kGenerations);
+      ++generations;
+    } else if (binding->HasPredecessor(now_ns)) {
+      since_ns = binding->since_ns;
+      binding = binding->predecessor;
+      plan = &binding->plan();
+      generations = 1;
+    } else {
+      return;
+    }
+    const SketchPlan& sketch = plan->sketch;
+    if (sketch.emission != 0 && now_ns < base::SaturatingAdd(since_ns, sketch.keep_ns)) {
+      visit(*binding, *plan, since_ns);
+    }
   }
-  if (binding.HasPredecessor(now_ns)) {
-    const Plan& before = binding.predecessor->plan();
-    return counts(before.sketch, binding.since_ns)
-               ? Older{&before, binding.predecessor, binding.since_ns}
-               : Older{};
-  }
-  return {};
 }
 
-// Up to when the key owes under the sketch's law, in ticks of the plan; never too early. What it
-// owed under the plan before, as of the change, counts in units of this one.
-int64_t OwedUntil(const Binding& binding, const Plan& plan, uint64_t key_hash, uint64_t now_ns,
-                  int64_t estimate) noexcept {
-  const Older older = OlderOf(binding, plan, now_ns);
-  if (older.plan == nullptr) [[likely]] {
-    return estimate;
-  }
-  const SketchPlan& before = older.plan->sketch;
-  const int64_t then = before.TickOf(older.since_ns);
-  const int64_t until = binding.store->sketch->Look(
-      before, HashOf(*older.binding, *older.plan, key_hash), before.TickOf(now_ns));
-  if (until <= then) {
-    return estimate;
-  }
+constexpr uint64_t InUse(uint64_t units) {
+  return base::SaturatingMul(units, uint64_t{1} << algorithm::kUsedFractionBits);
+}
+
+uint64_t LastChange(const Binding& binding, const Plan& plan) noexcept {
+  return plan.changed_at_ns != 0 ? plan.changed_at_ns : binding.since_ns;
+}
+
+// Up to when a key owes that had `used` (fixed point) in use at an instant, from then on under this
+// plan. As much as a slot would remember: twice the burst or limit.
+int64_t OwedFrom(const Plan& plan, uint64_t since_ns, uint64_t used) noexcept {
   const SketchPlan& sketch = plan.sketch;
-  const uint64_t units = CeilDiv(static_cast<uint64_t>(until - then), before.emission);
-  const uint64_t debt = std::min(base::SaturatingMul(units, sketch.emission), sketch.tolerance);
-  return std::max(estimate, sketch.TickOf(older.since_ns) + static_cast<int64_t>(debt));
+  // A gap that somebody else began is a whole one.
+  used = plan.algorithm == Algorithm::kMinGap ? InUse(1)
+                                              : std::min(used, InUse(2 * uint64_t{plan.burst}));
+  // More than the sketch itself would have admitted at once weighs in full until the window ends.
+  if (plan.algorithm == Algorithm::kSlidingWindow && used > InUse(sketch.burst)) {
+    used += InUse(1);
+  }
+  const uint64_t debt = base::MulDivCeil(used, sketch.emission, InUse(1));
+  return sketch.TickOf(since_ns) + static_cast<int64_t>(debt);
 }
 
+// The same for what a key had in the sketch before the quota changed; kNothing: it had nothing.
+int64_t OwedInSketchBefore(const Binding& current, const Plan& newest, uint64_t key_hash,
+                           uint64_t now_ns) noexcept {
+  uint64_t used = 0;
+  ForEachOlder(
+      current, newest, now_ns, [&](const Binding& binding, const Plan& plan, uint64_t since_ns) {
+        const SketchPlan& sketch = plan.sketch;
+        const int64_t then = sketch.TickOf(since_ns);
+        const int64_t until = binding.store->sketch->Look(sketch, HashOf(binding, plan, key_hash),
+                                                          sketch.TickOf(now_ns));
+        if (until <= then) {
+          return;
+        }
+        // A window holds more than is owed at its end: what drained meanwhile. So much of it counts
+        // as would not have drained by now under the new plan.
+        const SketchPlan& next = newest.sketch;
+        const uint64_t drained = CeilDiv(sketch.span_ns, sketch.emission << sketch.shift);
+        const uint64_t drains = sketch.span_ns / (next.emission << next.shift);
+        const uint64_t units = CeilDiv(static_cast<uint64_t>(until - then), sketch.emission) +
+                               (drained > drains ? drained - drains : 0);
+        used = std::max(used, InUse(units));
+      });
+  return used == 0 ? Sketch::kNothing : OwedFrom(newest, LastChange(current, newest), used);
+}
+
+// And for what it had in a slot or record of the binding before: it needs another one for this
+// binding, and there may be none. Takes the lock of a record. REQUIRES: none of those is held.
+int64_t OwedInSlotBefore(const Binding& binding, const Plan& plan, HashedKey key,
+                         uint64_t now_ns) noexcept {
+  if (!binding.HasPredecessor(now_ns)) {
+    return Sketch::kNothing;
+  }
+  Binding& before = *binding.predecessor;
+  const uint64_t used = before.ops.used(before, key.hash, key.phase, now_ns, binding.since_ns).used;
+  return used == 0 ? Sketch::kNothing : OwedFrom(plan, binding.since_ns, used);
+}
+
+int64_t OwedBefore(const Binding& binding, const Plan& plan, HashedKey key,
+                   uint64_t now_ns) noexcept {
+  return std::max(OwedInSketchBefore(binding, plan, key.hash, now_ns),
+                  OwedInSlotBefore(binding, plan, key, now_ns));
+}
+
+// Up to when the key owes by what the sketch knows of it, in ticks of the plan; never too early.
 int64_t Look(const Binding& binding, const Plan& plan, uint64_t key_hash,
              uint64_t now_ns) noexcept {
   const int64_t estimate = binding.store->sketch->Look(plan.sketch, HashOf(binding, plan, key_hash),
                                                        plan.sketch.TickOf(now_ns));
-  return OwedUntil(binding, plan, key_hash, now_ns, estimate);
+  return std::max(estimate, OwedInSketchBefore(binding, plan, key_hash, now_ns));
 }
 
 // One request, put to one estimate.
@@ -167,25 +216,22 @@ uint64_t UnitsSince(const SketchPlan& sketch, int64_t owed_until, uint64_t now_n
                             : 0;
 }
 
-constexpr uint64_t InUse(uint64_t units) {
-  return base::SaturatingMul(units, uint64_t{1} << algorithm::kUsedFractionBits);
-}
-
 }  // namespace
 
-void DecideInSketch(const Binding& binding, uint64_t key_hash, uint64_t now_ns,
-                    const Request& request, Decision& out) noexcept {
+void DecideInSketch(const Binding& binding, HashedKey key, uint64_t now_ns, const Request& request,
+                    Decision& out) noexcept {
   const Plan& plan = binding.plan();
   const SketchPlan& sketch = plan.sketch;
   const Request asked_of{request.cost, request.cost == 0 ? ChargeMode::kDryRun : request.mode};
   Asked asked(plan, asked_of, now_ns, out);
+  const int64_t before = OwedBefore(binding, plan, key, now_ns);
   bool written = false;
-  binding.store->sketch->Charge(
-      sketch, HashOf(binding, plan, key_hash), sketch.TickOf(now_ns), [&](int64_t estimate) {
-        const int64_t until = asked.Decide(OwedUntil(binding, plan, key_hash, now_ns, estimate));
-        written = until != Sketch::kNothing;
-        return until;
-      });
+  binding.store->sketch->Charge(sketch, HashOf(binding, plan, key.hash), sketch.TickOf(now_ns),
+                                [&](int64_t estimate) {
+                                  const int64_t until = asked.Decide(std::max(estimate, before));
+                                  written = until != Sketch::kNothing;
+                                  return until;
+                                });
   // Far ahead, so that it is written seldom.
   if (binding.sketch_first) {
     return;
@@ -242,15 +288,18 @@ bool CanLeaveSketch(const Plan& plan) noexcept {
          (plan.algorithm != Algorithm::kFixedWindow || plan.start != WindowStart::kFirstHit);
 }
 
-bool RestInSketchAfterChange(const Binding& binding, const Plan& plan, uint64_t key_hash,
+bool RestInSketchAfterChange(const Binding& binding, const Plan& plan, HashedKey key,
                              uint64_t now_ns, uint64_t cost, Decision& out) noexcept {
-  return RestAbove(
-      binding, plan, base::MixHash(key_hash, binding.salt), now_ns, cost, out,
-      [&](int64_t estimate) { return OwedUntil(binding, plan, key_hash, now_ns, estimate); });
+  const int64_t before = OwedBefore(binding, plan, key, now_ns);
+  return RestAbove(binding, plan, base::MixHash(key.hash, binding.salt), now_ns, cost, out,
+                   [&](int64_t estimate) { return std::max(estimate, before); });
 }
 
 bool OlderPlanCounts(const Binding& binding, const Plan& plan, uint64_t now_ns) noexcept {
-  return OlderOf(binding, plan, now_ns).plan != nullptr;
+  bool counts = binding.HasPredecessor(now_ns);
+  ForEachOlder(binding, plan, now_ns,
+               [&](const Binding&, const Plan&, uint64_t) { counts = true; });
+  return counts;
 }
 
 bool OwesInSketch(const Binding& binding, uint64_t key_hash, uint64_t now_ns) noexcept {

@@ -14,10 +14,11 @@
 namespace weir::store {
 
 // Puts a request to the sketch, in any mode. Admits iff estimate + cost fits the sketch's law of
-// the quota (algorithm/sketch_plan.h); the estimate is never below what this key was charged.
-// REQUIRES: the store has a sketch.
-void DecideInSketch(const Binding& binding, uint64_t key_hash, uint64_t now_ns,
-                    const Request& request, Decision& out) noexcept;
+// the quota (algorithm/sketch_plan.h); the estimate is never below what this key was charged, nor
+// below what it had in use before the quota changed. REQUIRES: the store has a sketch; no record's
+// bucket is held.
+void DecideInSketch(const Binding& binding, HashedKey key, uint64_t now_ns, const Request& request,
+                    Decision& out) noexcept;
 
 // The state that a key takes along when it gets a slot: at least what it can have been admitted in
 // the sketch. Nothing if that has no bearing on the present. REQUIRES: the store has a sketch, and
@@ -29,7 +30,7 @@ void DecideInSketch(const Binding& binding, uint64_t key_hash, uint64_t now_ns,
 // Whether a slot's state under this plan can be made from an estimate.
 [[nodiscard]] bool CanLeaveSketch(const algorithm::Plan& plan) noexcept;
 
-// Whether what was charged under a plan before this one still counts in the sketch.
+// Whether what was charged under a plan before this one may still count.
 [[nodiscard]] bool OlderPlanCounts(const Binding& binding, const algorithm::Plan& plan,
                                    uint64_t now_ns) noexcept;
 
@@ -68,7 +69,7 @@ template <class OwedUntil>
 
 // The same while a plan before this one counts.
 [[nodiscard]] bool RestInSketchAfterChange(const Binding& binding, const algorithm::Plan& plan,
-                                           uint64_t key_hash, uint64_t now_ns, uint64_t cost,
+                                           HashedKey key, uint64_t now_ns, uint64_t cost,
                                            Decision& out) noexcept;
 
 // In the usual case; false as well while a plan before this one counts. A thread that does not hold
