@@ -164,6 +164,7 @@ struct Hot {
         return;
       }
     }
+    tls_lost_race = false;  // or it would count for the next key that comes this way
     DecideAnywhere(binding, key, now_ns, cost, out);
   }
 

@@ -271,9 +271,12 @@ bool Housekeeping::Refresh(Wait wait) noexcept {
     state_.sketch->Sweep(now_ns, now_ns - state_.clock.max_skew_ns());
   }
   last_ns_ = now_ns;
-  state_.leases.marks.Rest();
+  const bool leases_out = state_.leases.marks.Rest();
   state_.clock.Publish(now_ns);
   mutex_.Unlock();
+  if (leases_out) {
+    LeaseOffice::ReturnIdle(state_);
+  }
   return true;
 }
 

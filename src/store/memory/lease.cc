@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <new>
+#include <utility>
 
 #include "base/asymmetric_fence.h"
 #include "store/memory/shared_state.h"
@@ -55,6 +56,19 @@ void Settle(LeaseCell& cell) noexcept WEIR_REQUIRES(cell.lock) {
   cell.binding->store->leases.marks.End(*cell.home);
 }
 
+// Whether `left` has been the same for a while; remembers when it was not.
+bool IsIdle(LeaseCell& cell) noexcept WEIR_REQUIRES(cell.lock) {
+  const uint64_t left = cell.left.load(std::memory_order_relaxed);
+  const uint64_t now_ns = cell.binding->store->clock.ReadSource();
+  if (left != cell.looked_left) {
+    cell.looked_left = left;
+    cell.looked_ns = now_ns;
+  }
+  // Signed: a clock may be set back.
+  return static_cast<int64_t>(now_ns - cell.looked_ns) >=
+         static_cast<int64_t>(LeaseOffice::kIdleNs);
+}
+
 // All cells of all threads that a key of this hash could be in, or just all if it is 0.
 template <class Visitor>
 void ForEachCell(uint64_t hash, Visitor visit) noexcept {
@@ -91,8 +105,9 @@ bool RevokeWhere(uint64_t hash, Chosen chosen) noexcept WEIR_REQUIRES(AllDesks()
   }
   WEIR_TEST_POINT(kLeaseClosed);
   const bool fenced = base::AsymmetricFence::Heavy();
-  const auto closed = [&](const LeaseCell& cell) {
-    return !cell.settled && chosen(cell) && cell.open.load(std::memory_order_relaxed) == 0;
+  // By us: the mutex keeps others out, and an owner who closes its cell settles it as well.
+  const auto closed = [](const LeaseCell& cell) {
+    return !cell.settled && cell.open.load(std::memory_order_relaxed) == 0;
   };
   // The lowest first: a receipt does not know whether what others gave back since lay below it, and
   // takes it that it did.
@@ -141,14 +156,17 @@ bool IsHot(uint64_t hash) noexcept {
   return true;
 }
 
-void LeaseMarks::Rest() noexcept {
+bool LeaseMarks::Rest() noexcept {
+  bool any_out = false;
   for (unsigned i = 0; i < kWords; ++i) {
     uint64_t word = words_[i].load(std::memory_order_relaxed);
     if (word != 0 && word == seen_[i] && !AnyOut(word)) {
       words_[i].compare_exchange_strong(word, 0, std::memory_order_seq_cst);
     }
     seen_[i] = word;
+    any_out = any_out || AnyOut(word);
   }
+  return any_out;
 }
 
 LeaseDesk* LeaseOffice::no_desk() noexcept {
@@ -207,19 +225,10 @@ void LeaseOffice::Tidy() noexcept {
     if (cell.hash == 0) {
       continue;
     }
-    const uint64_t left = cell.left.load(std::memory_order_relaxed);
     bool keep = false;
     {
       const base::SpinLockHolder lock(cell.lock);
-      if (!cell.settled && cell.open.load(std::memory_order_relaxed) != 0) {
-        const uint64_t now_ns = cell.binding->store->clock.ReadSource();
-        if (left != cell.looked_left) {
-          cell.looked_left = left;
-          cell.looked_ns = now_ns;
-        }
-        // Signed: a clock may be set back.
-        keep = static_cast<int64_t>(now_ns - cell.looked_ns) < static_cast<int64_t>(kIdleNs);
-      }
+      keep = !cell.settled && cell.open.load(std::memory_order_relaxed) != 0 && !IsIdle(cell);
     }
     if (!keep) {
       Drop(cell);
@@ -236,6 +245,15 @@ void LeaseOffice::TidyNowAndThen(uint32_t weight) noexcept {
   }
   tls_until_tidy = kTidyEvery;
   Tidy();
+}
+
+void LeaseOffice::ReturnIdle(const SharedState& store) noexcept {
+  base::Mutex& mutex = AllDesks().mutex;
+  if (!mutex.TryLock()) {
+    return;
+  }
+  RevokeWhere(0, [&](LeaseCell& cell) { return cell.binding->store == &store && IsIdle(cell); });
+  mutex.Unlock();
 }
 
 bool LeaseOffice::Revoke(const Binding& binding, uint64_t hash) noexcept {

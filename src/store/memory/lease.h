@@ -55,10 +55,10 @@ struct alignas(256) LeaseCell {
   uint32_t requests = 0;  // how many such requests the lease was meant for
   uint64_t pending = 0;   // a request of this cost was spent for while the cell was being closed
   uint64_t granted_ns = 0;
-  uint64_t looked_ns = 0;  // when `left` was last seen to have changed, and to what
-  uint64_t looked_left = 0;
 
   // Under the lock.
+  uint64_t looked_ns = 0;  // when `left` was last seen to have changed, and to what
+  uint64_t looked_left = 0;
   Binding* binding = nullptr;
   const Line* home = nullptr;
   Receipt receipt;            // for all of the lease; what is left is its last part
@@ -106,8 +106,8 @@ class LeaseMarks {
 
   // Makes words quiet that have not changed since the last call and count none. A thread that
   // sleeps between its look at a state and its look at the word for as long as that may deny early.
-  // Not by two threads at a time.
-  void Rest() noexcept;
+  // Not by two threads at a time. Whether any word counts a lease.
+  bool Rest() noexcept;
 
   void Begin(const Line& home) noexcept {
     Of(home).fetch_add(kChange + 1, std::memory_order_seq_cst);
@@ -143,7 +143,8 @@ struct StoreLeases {
 class LeaseOffice {
  public:
   static constexpr uint32_t kThreads = Counters::kOwnCells;
-  // A lease not spent from for this long is given back when its thread next looks.
+  // A lease not spent from for this long is given back, by its thread when it next looks or by the
+  // store's next refresh.
   static constexpr uint64_t kIdleNs = 10'000'000;
 
   // Gives the calling thread a desk, and has its leases given back when it ends. False: it has no
@@ -168,6 +169,10 @@ class LeaseOffice {
   // The same, once in a while: a `weight` of kTidyEvery is once.
   static void TidyNowAndThen(uint32_t weight) noexcept;
   static constexpr uint32_t kTidyEvery = 256;
+
+  // Gives back what no thread has spent from lately, for threads that do not come to look. Not if
+  // somebody else brings leases back just now.
+  static void ReturnIdle(const SharedState& store) noexcept;
 
   // Has all that is left of leases on this key given back, whoever holds them. False: there were
   // none.

@@ -214,6 +214,7 @@ struct Leases {
     const Plan& plan = binding.plan();
     LeaseCell& cell = tls_desk->CellOf(hash);
     if (cell.hash == hash) {
+      tls_lost_race = false;
       return DecideHeld(binding, plan, cell, key_hash, hash, now_ns, cost, out);
     }
     return IsHot(hash) && Grant(binding, plan, key_hash, hash, now_ns, cost, kRequestsFirst, out);

@@ -2,6 +2,7 @@
 // more or less than the quota has.
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -173,6 +174,34 @@ TEST_P(Lease, WithholdsNoMoreThanItsSizeAndNothingFromWhoIsDenied) {
   EXPECT_EQ(store_->Stats().leases_returned, kHolders);
 }
 
+// For a thread that is blocked, or does other things, the store's refreshes look.
+TEST_P(Lease, OfAThreadThatDoesNotComeBackToItIsReturnedByTheStoresClock) {
+  Holder holder(limiter_);
+  const uint64_t left = kUnits - first_ - holder.admitted();
+  EXPECT_LT(limiter_.Check(kKey, 0).remaining, left);
+  // Any key, any quota of the store; twice, since the first may be a moment after the lease.
+  for (int refresh = 0; refresh < 2; ++refresh) {
+    clock_.Advance(milliseconds(300));
+    limiter_.Check("another key of twenty");
+  }
+  EXPECT_EQ(store_->Stats().leases_returned, 1U);
+  EXPECT_GE(limiter_.Check(kKey, 0).remaining, left);
+}
+
+TEST_P(Lease, ThatIsSpentFromIsLeftAlone) {
+  uint64_t admitted = 0;
+  CheckAsHot(limiter_, kKey, limiter_.Now(), 1, &admitted);
+  PlayedThread other(1);
+  for (int refresh = 0; refresh < 5; ++refresh) {
+    EXPECT_EQ(limiter_.Check(kKey, limiter_.Now()).basis, Basis::kLease) << refresh;
+    clock_.Advance(milliseconds(2));
+    const PlayedThread::As as(other);
+    store_->Maintain();
+  }
+  LeaseOffice::Drop(tls_desk->CellOf(TableProbe(*store_).HashOf(kKey)));
+  LeaseOffice::Tidy();
+}
+
 TEST_P(Lease, ComesBackToWhoeverWouldBeDenied) {
   uint64_t later = 0;
   Holder holder(limiter_, [&] { later = SpendAll(limiter_); });
@@ -307,6 +336,56 @@ INSTANTIATE_TEST_SUITE_P(Quotas, Lease,
                          ::testing::Values("1000/s burst 1000", "7/h burst 1000", "1000/h",
                                            "1000/h fixed-window",
                                            "1000/h fixed-window from first-hit", "1000/month"));
+
+// How much a lease may grow to while it is spent fast: `withheld` is what one thread keeps from the
+// state, less the unit that it asked for last.
+class GrownLease : public ::testing::TestWithParam<const char*> {
+ protected:
+  // The most that was withheld at any time while the key came down to `until` units.
+  static uint64_t MostWithheld(Limiter& limiter, uint64_t until, uint64_t& at_most) {
+    uint64_t most = 0;
+    uint64_t left = limiter.Check(kKey, limiter.Now()).remaining;
+    CheckAsHot(limiter, kKey, limiter.Now());
+    while (left > until) {
+      const Decision decision = limiter.Check(kKey, limiter.Now());
+      EXPECT_TRUE(decision.allowed());
+      const uint64_t seen = limiter.Check(kKey, 0).remaining;
+      const uint64_t withheld = decision.remaining - seen;
+      // A lease is taken when the one before is used up, from what there is then.
+      if (withheld > most) {
+        at_most = decision.remaining + 1;
+      }
+      most = std::max(most, withheld);
+      left = decision.remaining;
+    }
+    return most;
+  }
+};
+
+TEST_P(GrownLease, IsForAThousandRequestsAtTheMost) {
+  const ManualClock clock(WallTime(hours(24 * 20'000)));
+  const auto store = *MemoryStore::Create({.budget_bytes = 256 << 10, .clock = &clock});
+  Limiter limiter = *Limiter::Create(*Quota::Parse(GetParam()), store);
+  const uint32_t units = limiter.quota().burst();
+  ASSERT_GE(units, 32'768U);
+  uint64_t at_most = 0;
+  EXPECT_EQ(MostWithheld(limiter, units - 8192, at_most), 1023U);
+}
+
+TEST_P(GrownLease, IsForASixteenthOfWhatThereIsAtTheMost) {
+  const ManualClock clock(WallTime(hours(24 * 20'000)));
+  const auto store = *MemoryStore::Create({.budget_bytes = 256 << 10, .clock = &clock});
+  Limiter limiter = *Limiter::Create(*Quota::Parse(GetParam()), store);
+  // So little is left that a sixteenth is less than a thousand.
+  ASSERT_TRUE(limiter.Check(kKey, limiter.quota().burst() - 8000).allowed());
+  uint64_t available = 0;
+  const uint64_t most = MostWithheld(limiter, 4000, available);
+  EXPECT_EQ(most, available / 16 - 1);
+  EXPECT_GT(most, 400U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Quotas, GrownLease,
+                         ::testing::Values("7/h burst 40000", "40000/h", "40000/h fixed-window"));
 
 // Nobody tells these threads that the key is hot. Returns how many leases they took.
 uint64_t Contend(const Quota& quota) {
