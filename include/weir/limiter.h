@@ -70,6 +70,17 @@ struct TopKey {
   uint64_t error = 0;
 };
 
+// What one limiter noted, or several whose lists were put together.
+struct TopList {
+  std::vector<TopKey> keys;  // the most frequent first
+  uint64_t total = 0;        // of all keys
+  uint64_t absent_most = 0;  // no key that is not listed has more than this
+};
+
+// The lists of several nodes, or several limiters, as one; the bounds of TopKey hold for what all
+// of them noted together. Keys are the same if what is shown of them is.
+[[nodiscard]] TopList MergeTopLists(std::span<const TopList> lists, size_t most);
+
 // A key that has been looked at and hashed, for one that is asked for often: a tenant, a route, a
 // limit for all. Good for every limiter of the store that prepared it, for as long as that lives.
 class PreparedKey {
@@ -198,6 +209,8 @@ class Limiter {
   // one in LimiterOptions::top_keys of all that was noted is among them, if `most` lets it be.
   // Peeks and dry runs do not count. Merges a few summaries: not for the hot path.
   [[nodiscard]] std::vector<TopKey> TopKeys(size_t most) const;
+  // The same with what it takes to merge them with others'.
+  [[nodiscard]] TopList TopKeyList(size_t most) const;
 
   [[nodiscard]] Quota quota() const;
   [[nodiscard]] const std::shared_ptr<MemoryStore>& store() const noexcept;

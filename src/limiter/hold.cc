@@ -8,6 +8,7 @@
 #include "limiter/limiter_state.h"
 #include "store/memory/engine.h"
 #include "store/memory/record_engine.h"
+#include "store/memory/watch.h"
 
 namespace weir {
 
@@ -64,8 +65,11 @@ void Limiter::AcquireMany(std::span<const std::string_view> keys, std::span<Acqu
   store::Request request{.cost = options.cost.units};
   uint64_t now_ns = 0;
   if (const Problem problem = SetUp(*state_, options, request, now_ns); problem == Problem::kNone) {
-    store::AcquireMany(state_->current(), keys.data(), keys.size(), request, now_ns,
-                       acquired.data());
+    store::Binding& binding = state_->current();
+    store::AcquireMany(binding, keys.data(), keys.size(), request, now_ns, acquired.data());
+    for (size_t i = 0; binding.watch != nullptr && request.cost != 0 && i < keys.size(); ++i) {
+      binding.watch->Note(binding, keys[i], acquired[i].decision);
+    }
   } else {
     for (size_t i = 0; i < keys.size(); ++i) {
       acquired[i] = Acquired{.decision = Refuse(*state_, problem), .hold = {}};

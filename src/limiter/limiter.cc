@@ -218,20 +218,6 @@ uint32_t Limiter::GiveBack(Receipt& receipt, Timestamp now) noexcept {
   return shared.Admit(now, now_ns) ? binding.ops.give_back(binding, receipt, now_ns).units : 0;
 }
 
-std::vector<TopKey> Limiter::TopKeys(size_t most) const {
-  std::vector<TopKey> top;
-  if (state_->watch != nullptr) {
-    for (const base::SpaceSaving::Counter& counter : state_->watch->Merged().Top(most)) {
-      top.push_back({.key = std::string(counter.shown()),
-                     .cut = counter.bytes > base::SpaceSaving::kTextBytes,
-                     .count = counter.count,
-                     .denied = counter.marked,
-                     .error = counter.error});
-    }
-  }
-  return top;
-}
-
 Quota Limiter::quota() const {
   const base::MutexLock lock(state_->mutex);
   return state_->quota;

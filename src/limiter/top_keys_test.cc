@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -91,6 +92,58 @@ TEST(TopKeys, OptionsAreChecked) {
   EXPECT_NE(message({.top_keys_sample = 0}).find("top_keys_sample: 0 is not allowed"),
             std::string::npos);
   EXPECT_NE(message({.top_keys_sample = 100}).find("a power of two"), std::string::npos);
+}
+
+TEST(TopKeys, AreCountedByHoldsTakenTogether) {
+  ManualClock clock(testing::Noon());
+  Limiter limiter = Watched("concurrency 1 lease 30s", clock, 10, 1);
+  const std::string_view keys[] = {"held", "held", "held"};
+  Acquired acquired[3];
+  limiter.AcquireMany(keys, acquired);
+  const std::vector<TopKey> top = limiter.TopKeys(10);
+  ASSERT_EQ(top.size(), 1U);
+  EXPECT_EQ(top[0].count, 3U);
+  EXPECT_EQ(top[0].denied, 2U);
+}
+
+// Three nodes with far more keys than counters, each with favourites of its own and one in common.
+TEST(TopKeys, OfSeveralNodesAreMergedWithinTheirBounds) {
+  ManualClock clock(testing::Noon());
+  testing::Random random(7);
+  std::map<std::string, uint64_t> asked;
+  uint64_t total = 0;
+  std::vector<TopList> lists;
+  for (int node = 0; node < 3; ++node) {
+    Limiter limiter = Watched("5/h fixed-window", clock, 20, 1);
+    for (int i = 0; i < 5000; ++i) {
+      const uint64_t kind = random.Below(10);
+      const std::string key = kind == 0   ? "common"
+                              : kind == 1 ? "of node " + std::to_string(node)
+                                          : "key " + std::to_string(random.Below(1000));
+      limiter.Check(key);
+      ++asked[key];
+      ++total;
+    }
+    lists.push_back(limiter.TopKeyList(node == 0 ? 8 : 100));
+    EXPECT_EQ(lists.back().total, 5000U);
+  }
+  const TopList merged = MergeTopLists(lists, 10);
+  EXPECT_EQ(merged.total, total);
+  ASSERT_EQ(merged.keys.size(), 10U);
+  EXPECT_EQ(merged.keys[0].key, "common");
+  std::map<std::string, uint64_t> absent = asked;
+  for (const TopKey& key : merged.keys) {
+    EXPECT_LE(asked[key.key], key.count) << key.key;
+    EXPECT_GE(asked[key.key], key.count - key.error) << key.key;
+    EXPECT_GE(asked[key.key], key.denied) << key.key;
+    absent.erase(key.key);
+  }
+  for (const auto& [key, count] : absent) {
+    EXPECT_LE(count, merged.absent_most) << key;
+  }
+  // Merging is no worse for a node that noted nothing.
+  lists.push_back({});
+  EXPECT_EQ(MergeTopLists(lists, 10).absent_most, merged.absent_most);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Leases on real threads: found by themselves, given back by whatever can end one, and never a unit
 // more or less than the quota has.
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -288,6 +290,24 @@ TEST_P(Lease, NotUsedForAWhileComesBackWhenItsThreadAsksForOtherKeys) {
   }
   EXPECT_FALSE(HoldsLeases());
   EXPECT_GE(limiter_.Check(kKey, 0).remaining, kUnits - admitted);
+}
+
+// A child has a copy of the state, but not the thread that held units of it. It gets them all the
+// same, and what it takes nobody else sees.
+TEST_P(Lease, IsNotLostToAChildOfAFork) {
+  uint64_t later = 0;
+  Holder holder(limiter_, [&] { later = SpendAll(limiter_); });
+  const uint64_t left = kUnits - first_ - holder.admitted();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    _exit(SpendAll(limiter_) == left ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  holder.End();
+  EXPECT_EQ(later, left);
 }
 
 TEST_P(Lease, MayOutliveItsStore) {
