@@ -49,6 +49,9 @@ enum class Problem : uint8_t {
   kWrongQuota,       // Acquire needs a concurrency quota, Reserve one that is none
   kLeaseOutOfRange,  // a lease or a reservation's time outside 1 us to Quota::kMaxLease
   kNoRecords,        // the store has no memory for records, which reservations need
+  kTooManyCharges,   // CheckAll: above kMaxCharges, or more than decisions or receipts
+  kWrongMode,        // CheckAll: a charge is neither kAdmit nor kCountAlways
+  kNoLimiter,        // CheckAll: a charge names no limiter
 };
 
 // Longer text can be hashed by the caller first; a longer key is nearly always a mistake.

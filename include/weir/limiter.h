@@ -249,7 +249,7 @@ struct Charge {
 struct Verdict {
   Outcome outcome = Outcome::kAllowed;
   Problem problem = Problem::kNone;
-  // Which charge speaks for all: refused, the one with the longest retry_after; allowed, the one
+  // Which charge speaks for all: denied, the one with the longest retry_after; allowed, the one
   // with the least left of its limit.
   size_t deciding = 0;
   Duration retry_after{};  // the longest of the refusing charges
@@ -263,7 +263,9 @@ inline constexpr size_t kMaxCharges = 64;
 // Takes every kAdmit charge or none of them; kCountAlways charges are counted either way.
 // Never admits more than each quota allows. While two such calls race on the same key a denial may
 // be too early by at most the cost in flight (docs/accuracy.md).
-// REQUIRES: charges.size() <= kMaxCharges; decisions, and receipts unless empty, as many.
+// More than kMaxCharges of them, fewer decisions than charges (or receipts, unless there are none),
+// a charge without a limiter or with a mode other than these two: the call is refused as a whole,
+// all decisions say why, and nothing is charged or counted.
 Verdict CheckAll(std::span<const Charge> charges, std::span<Decision> decisions,
                  std::optional<Timestamp> now = std::nullopt,
                  std::span<Receipt> receipts = {}) noexcept;

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/assert.h"
 #include "limiter/limiter_state.h"
 
 namespace weir {
@@ -54,6 +53,39 @@ void RollBack(std::span<const Charge> charges, std::span<Receipt> taken, size_t 
   }
 }
 
+// What the types cannot rule out. In `deciding`: which charge it is.
+Problem ProblemOf(std::span<const Charge> charges, size_t decisions, size_t receipts,
+                  size_t& deciding) noexcept {
+  if (charges.size() > kMaxCharges || charges.size() > decisions ||
+      (receipts != 0 && charges.size() > receipts)) {
+    return Problem::kTooManyCharges;
+  }
+  for (deciding = 0; deciding < charges.size(); ++deciding) {
+    const Charge& charge = charges[deciding];
+    if (charge.limiter == nullptr) {
+      return Problem::kNoLimiter;
+    }
+    if (charge.mode != ChargeMode::kAdmit && charge.mode != ChargeMode::kCountAlways) {
+      return Problem::kWrongMode;
+    }
+  }
+  return Problem::kNone;
+}
+
+Verdict Refuse(Problem problem, size_t deciding, std::span<Decision> decisions,
+               std::span<Receipt> receipts) noexcept {
+  Decision refused;
+  refused.outcome = Outcome::kRefused;
+  refused.problem = problem;
+  std::fill(decisions.begin(), decisions.end(), refused);
+  std::fill(receipts.begin(), receipts.end(), Receipt{});
+  Verdict verdict;
+  verdict.outcome = Outcome::kRefused;
+  verdict.problem = problem;
+  verdict.deciding = deciding;
+  return verdict;
+}
+
 Verdict Judge(std::span<const Decision> decisions) noexcept {
   Verdict verdict;
   for (size_t i = 0; i < decisions.size(); ++i) {
@@ -91,7 +123,11 @@ Verdict CheckAll(std::span<const Charge> charges, std::span<Decision> decisions,
   if (charges.empty()) {
     return Verdict{};
   }
-  WEIR_ASSERT(charges.size() <= kMaxCharges && decisions.size() >= charges.size());
+  size_t deciding = 0;
+  const Problem problem = ProblemOf(charges, decisions.size(), receipts.size(), deciding);
+  if (problem != Problem::kNone) [[unlikely]] {
+    return Refuse(problem, deciding, decisions, receipts);
+  }
   const Timestamp at = now.has_value() ? *now : charges[0].limiter->Now();
   bool all_fit = true;
   for (size_t i = 0; i < charges.size(); ++i) {

@@ -1,6 +1,8 @@
 // Several quotas on one request: all or nothing.
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -214,6 +216,67 @@ TEST_F(CheckAllTest, ARefusedChargeChargesNothingAndOutweighsAnyWait) {
   const std::array<Charge, 2> too_large = {Charge{&first, "key"}, Charge{&first, "key", 11}};
   EXPECT_EQ(CheckAll(too_large, decisions).problem, Problem::kCostAboveBurst);
   EXPECT_EQ(Left(first), 10U);
+}
+
+// What the types cannot rule out is refused before anything is looked at.
+class IllFormedTest : public CheckAllTest {
+ protected:
+  void ExpectRefused(std::span<const Charge> charges, std::span<Decision> decisions,
+                     Problem problem, size_t deciding, std::span<Receipt> receipts = {}) {
+    const Verdict verdict = CheckAll(charges, decisions, std::nullopt, receipts);
+    EXPECT_EQ(verdict.outcome, Outcome::kRefused);
+    EXPECT_EQ(verdict.problem, problem) << Explain(verdict.problem);
+    EXPECT_EQ(verdict.deciding, deciding);
+    for (size_t i = 0; i < std::min(decisions.size(), charges.size()); ++i) {
+      EXPECT_EQ(decisions[i].outcome, Outcome::kRefused);
+      EXPECT_EQ(decisions[i].problem, problem);
+      EXPECT_EQ(decisions[i].charged, 0U);
+    }
+    for (const Receipt& receipt : receipts) {
+      EXPECT_EQ(receipt.charged, 0U);
+    }
+    EXPECT_EQ(Left(limiter_), 100U) << "nothing is charged";
+  }
+
+  Limiter limiter_ = Make("100/min burst 100");
+};
+
+TEST_F(IllFormedTest, MoreChargesThanTheMostAreRefused) {
+  for (const size_t count : {kMaxCharges + 1, size_t{1000}}) {
+    const std::vector<Charge> charges(count, Charge{&limiter_, "key"});
+    std::vector<Decision> decisions(count);
+    std::vector<Receipt> receipts(count);
+    receipts[3].charged = 7;
+    ExpectRefused(charges, decisions, Problem::kTooManyCharges, 0, receipts);
+  }
+}
+
+TEST_F(IllFormedTest, MoreChargesThanDecisionsOrReceiptsAreRefused) {
+  const std::array<Charge, 2> charges = {Charge{&limiter_, "key"}, Charge{&limiter_, "other"}};
+  std::array<Decision, 2> decisions;
+  std::array<Receipt, 1> receipts;
+  ExpectRefused(charges, std::span(decisions).first(1), Problem::kTooManyCharges, 0);
+  ExpectRefused(charges, {}, Problem::kTooManyCharges, 0);
+  ExpectRefused(charges, decisions, Problem::kTooManyCharges, 0, receipts);
+}
+
+TEST_F(IllFormedTest, AModeThatCannotBeAllOrNothingIsRefused) {
+  for (const ChargeMode mode : {ChargeMode::kDryRun, ChargeMode::kUpTo, ChargeMode{17}}) {
+    const std::array<Charge, 2> charges = {
+        Charge{&limiter_, "key"}, Charge{.limiter = &limiter_, .key = "key", .mode = mode}};
+    std::array<Decision, 2> decisions;
+    ExpectRefused(charges, decisions, Problem::kWrongMode, 1);
+  }
+}
+
+TEST_F(IllFormedTest, AChargeWithoutALimiterIsRefused) {
+  // The first one is counted whatever happens to the others, but not in a call that makes no sense.
+  const std::array<Charge, 3> charges = {
+      Charge{.limiter = &limiter_, .key = "key", .mode = ChargeMode::kCountAlways},
+      Charge{.limiter = nullptr, .key = "key"}, Charge{&limiter_, "key"}};
+  std::array<Decision, 3> decisions;
+  ExpectRefused(charges, decisions, Problem::kNoLimiter, 1);
+  ExpectRefused(std::span(charges).subspan(1), decisions, Problem::kNoLimiter, 0);
 }
 
 TEST_F(CheckAllTest, AStampTooFarAwayIsRefusedAndChargesNothing) {

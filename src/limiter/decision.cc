@@ -33,6 +33,12 @@ std::string_view Explain(Problem problem) noexcept {
       return "record_percent: leaves the store no memory for records, which reservations need; "
              "give "
              "it at least 1";
+    case Problem::kTooManyCharges:
+      return "charges: more than 64, or more than there is room for in decisions or receipts";
+    case Problem::kWrongMode:
+      return "mode: not allowed in CheckAll; choose kAdmit or kCountAlways";
+    case Problem::kNoLimiter:
+      return "limiter: is null";
   }
   return "unknown problem";
 }
