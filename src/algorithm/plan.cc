@@ -1,6 +1,7 @@
 #include "algorithm/plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <string>
 
@@ -52,6 +53,32 @@ void SetBucket(const Quota& quota, Plan& plan, uint64_t emission) {
   plan.per_emission = base::NarrowReciprocal(emission);
 }
 
+// The limit nearest to one that is too fast. Up to kEmissionMin every limit is met; beyond it only
+// those that make T a whole number of the finest ticks: the divisors of window * 2^kShiftMax.
+uint64_t NearestBucketLimit(uint64_t window_ns, uint64_t limit) {
+  uint64_t nearest = base::MulDivCeil(window_ns, uint64_t{1} << kShiftMax, kEmissionMin - 1) - 1;
+  const auto distance = [&](uint64_t other) {
+    return std::max(limit, other) - std::min(limit, other);
+  };
+  const auto consider = [&](uint64_t odd) {
+    const base::Uint128 ticks = static_cast<base::Uint128>(window_ns) << kShiftMax;
+    for (uint64_t other = odd; other <= Quota::kMaxLimit && ticks % other == 0; other *= 2) {
+      if (distance(other) < distance(nearest)) {
+        nearest = other;
+      }
+    }
+  };
+  // Windows that get here are below 2^24 ns: no limit is too fast for a longer one.
+  const uint64_t odd_part = window_ns >> std::countr_zero(window_ns);
+  for (uint64_t divisor = 1; divisor * divisor <= odd_part; divisor += 2) {
+    if (odd_part % divisor == 0) {
+      consider(divisor);
+      consider(odd_part / divisor);
+    }
+  }
+  return nearest;
+}
+
 Result<Plan> CompileWideBucket(const Quota& quota, Plan plan) {
   const auto debt = [&](int shift) {
     return base::SaturatingMul(EmissionTicks(quota, shift), 2 * uint64_t{plan.burst});
@@ -66,13 +93,11 @@ Result<Plan> CompileWideBucket(const Quota& quota, Plan plan) {
   }
   const uint64_t emission = EmissionTicks(quota, shift);
   if (!EmissionIsExact(quota, shift) && emission < kEmissionMin) {
-    const uint64_t nearest = std::max<uint64_t>(
-        1, base::MulDivFloor(WindowNs(quota), uint64_t{1} << kShiftMax, kEmissionMin));
     return Error::Invalid("limit: " + std::to_string(quota.limit()) + " per " +
                           std::to_string(WindowNs(quota)) +
                           " ns is too fast to be met to one part in a million; the nearest "
                           "allowed is " +
-                          std::to_string(nearest));
+                          std::to_string(NearestBucketLimit(WindowNs(quota), quota.limit())));
   }
   plan.shift = static_cast<int8_t>(shift);
   SetBucket(quota, plan, emission);

@@ -1,6 +1,7 @@
 #include "algorithm/plan.h"
 
 #include <chrono>
+#include <cstdlib>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -96,10 +97,27 @@ void ExpectNearestWorks(const Quota& quota, const std::string& message) {
   const bool is_bucket =
       quota.algorithm() == Algorithm::kTokenBucket || quota.algorithm() == Algorithm::kLeakyBucket;
   spec.burst = is_bucket ? int64_t{quota.burst()} : 0;
-  const auto nearest = Quota::Create(spec);
-  ASSERT_TRUE(nearest.ok()) << message;
-  ASSERT_LT(nearest->limit(), quota.limit()) << message;
-  ASSERT_TRUE(Compile(*nearest, SlotKind::kWide).ok()) << message;
+  const auto compiles = [&](int64_t limit) {
+    spec.limit = limit;
+    const auto other = Quota::Create(spec);
+    return other.ok() && Compile(*other, SlotKind::kWide).ok();
+  };
+  const int64_t nearest = spec.limit;
+  const int64_t asked = quota.limit();
+  ASSERT_TRUE(compiles(nearest)) << message;
+  // Nothing between it and what was asked for works, nor as near on the other side.
+  const int64_t distance = std::abs(asked - nearest);
+  Random random(static_cast<uint64_t>(asked));
+  for (int i = 0; i < 200; ++i) {
+    const int64_t away = i < 100
+                             ? distance - 1 - i
+                             : static_cast<int64_t>(random.Below(static_cast<uint64_t>(distance)));
+    if (away < 0) {
+      continue;
+    }
+    ASSERT_FALSE(asked - away >= 1 && compiles(asked - away)) << message << " " << asked - away;
+    ASSERT_FALSE(asked + away <= kMost && compiles(asked + away)) << message << " " << asked + away;
+  }
 }
 
 void ExpectPlanOrReason(const Quota& quota) {
@@ -138,6 +156,22 @@ TEST(Compile, EveryQuotaGetsAPlanOrANearestOneThatDoes) {
       }
     }
   }
+}
+
+// Above 256 a nanosecond only limits that divide window * 2^28 are met; the nearest may be above.
+TEST(Compile, ABucketThatIsTooFastIsToldTheNearestLimit) {
+  const auto told = [](int64_t limit, Duration window) {
+    const std::string message =
+        Compile(*Quota::TokenBucket(limit, window, 1), SlotKind::kWide).error().message;
+    return message.substr(message.rfind(' ') + 1);
+  };
+  EXPECT_EQ(told(4'000'000'000, microseconds(1)), "4194304000") << "125 * 2^25";
+  EXPECT_EQ(told(3'000'000'000, microseconds(1)), "2684354560") << "5 * 2^29";
+  EXPECT_EQ(told(256'001, microseconds(1)), "256000");
+  EXPECT_EQ(told(kMost, microseconds(1)), "4194304000");
+  EXPECT_EQ(told(kMost, Duration(1024)), "2147483648") << "2^32 would be one too many";
+  EXPECT_EQ(told(kMost, Duration(1021)), "4282384384") << "1021 * 2^22";
+  EXPECT_EQ(told(2'600'000'000, Duration(10'000'019)), "2560007305") << "T just above 2^20 - 1";
 }
 
 TEST(Compile, TakesTheExtremesOfEveryField) {

@@ -104,6 +104,18 @@ MaybeFault CheckWindow(const QuotaSpec& spec) {
   return std::nullopt;
 }
 
+// The nearest number of slices, from 1 to `most`, that cuts the window into whole nanoseconds; of
+// two as near, the smaller. One always does.
+int64_t NearestSlices(Duration window, int64_t slices, int64_t most) {
+  for (int64_t away = 0;; ++away) {
+    for (const int64_t near : {slices - away, slices + away}) {
+      if (near >= 1 && near <= most && window.count() % near == 0) {
+        return near;
+      }
+    }
+  }
+}
+
 // The window must be cut into whole nanoseconds; the nearest number of slices that does is named.
 MaybeFault CheckSlices(const QuotaSpec& spec) {
   if (spec.algorithm != Algorithm::kSlicedWindow) {
@@ -115,12 +127,10 @@ MaybeFault CheckSlices(const QuotaSpec& spec) {
   const int64_t most = std::min(Quota::kMaxSlices, spec.window / Quota::kMinWindow);
   if (spec.slices > most) {
     return Fault{QuotaField::kSlices,
-                 TooLarge("slices", std::to_string(spec.slices), std::to_string(most))};
+                 TooLarge("slices", std::to_string(spec.slices),
+                          std::to_string(NearestSlices(spec.window, most, most)))};
   }
-  int64_t nearest = spec.slices;
-  while (spec.window.count() % nearest != 0) {
-    --nearest;
-  }
+  const int64_t nearest = NearestSlices(spec.window, spec.slices, most);
   if (nearest != spec.slices) {
     return Fault{QuotaField::kSlices, "slices: " + std::to_string(spec.slices) + " do not divide " +
                                           FormatDuration(spec.window) +
