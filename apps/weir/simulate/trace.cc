@@ -147,14 +147,24 @@ class Reader {
 
   Result<Workload> Finish(Duration window) {
     if (workload_.requests.empty())
-      return Error::Invalid(name_ +
-                            ": holds no requests; expected lines of 'seconds [key] [cost]'");
+      return Error::Invalid(
+          name_ +
+          ": holds no requests that cost anything; expected lines of 'seconds [key] "
+          "[cost]'");
+    // Logs are written when requests end, and by several threads: the order of lines is not that of
+    // times. Lines of one instant keep theirs.
+    const auto earlier = [](const Request& a, const Request& b) { return a.at < b.at; };
+    std::stable_sort(workload_.requests.begin(), workload_.requests.end(), earlier);
     const Duration first = workload_.requests.front().at;
     const Duration turn = first - first % window;
     for (Request& request : workload_.requests) request.at -= turn;
     const size_t keys = workload_.keys.size();
     workload_.name = Title(name_);
     workload_.line = "recorded, " + std::to_string(keys) + (keys == 1 ? " key" : " keys");
+    if (late_ > 0)
+      workload_.line += ", " + std::to_string(late_) + " late and sorted";
+    if (free_ > 0)
+      workload_.line += ", " + std::to_string(free_) + " of cost 0 left out";
     return std::move(workload_);
   }
 
@@ -195,21 +205,17 @@ class Reader {
                  (layout_.time_unit_ns == kSecondNs ? "seconds" : "milliseconds") +
                  " from 0 on, as in 12.5, counted from any start");
     }
-    if (*at < last_) {
-      return Bad("the time " + Shown(time) +
-                 " is before that of the request above it; sort the file by time first");
-    }
     Request request{.at = *at};
-    auto key = KeyOf(field(layout_.key).value_or("all"));
-    if (!key)
-      return key.error();
-    request.key = *key;
     // Servers log "-" where there was nothing to count.
     if (const auto cost = field(layout_.cost); cost && *cost != "-") {
       const auto units = ParseWhole(*cost);
-      if (!units || *units == 0 || *units > static_cast<uint64_t>(Quota::kMaxLimit)) {
-        return Bad("the cost is " + Shown(*cost) + "; expected a whole number from 1 to " +
+      if (!units || *units > static_cast<uint64_t>(Quota::kMaxLimit)) {
+        return Bad("the cost is " + Shown(*cost) + "; expected a whole number from 0 to " +
                    std::to_string(Quota::kMaxLimit));
+      }
+      if (*units == 0) {  // asks for nothing, so no limit has a say in it
+        ++free_;
+        return {};
       }
       request.cost = static_cast<uint32_t>(*units);
     }
@@ -222,9 +228,14 @@ class Reader {
       }
       request.service = std::max(*lasted, Duration(1));
     }
+    auto key = KeyOf(field(layout_.key).value_or("all"));
+    if (!key)
+      return key.error();
+    request.key = *key;
     if (workload_.requests.size() == kMaxRequests)
       return Bad("more than " + std::to_string(kMaxRequests) + " requests; cut the file");
-    last_ = *at;
+    late_ += static_cast<uint64_t>(*at < last_);
+    last_ = std::max(last_, *at);
     workload_.requests.push_back(request);
     return {};
   }
@@ -250,7 +261,9 @@ class Reader {
   uint64_t number_ = 0;
   char separator_ = 0;  // not known yet
   Layout layout_;
-  Duration last_{};
+  Duration last_{};    // the latest time so far
+  uint64_t late_ = 0;  // lines whose time lies before one above them
+  uint64_t free_ = 0;  // lines of cost 0
   Workload workload_;
   std::unordered_map<std::string, uint32_t> index_;
 };

@@ -7,8 +7,9 @@
 // Or with a heading that names the columns, in any order and among others: a time (time, seconds,
 // time_s, t; or in milliseconds t_ms, time_ms), a key (key, client, user, ip), a cost (cost,
 // tokens, units), how long it was at work (service, duration, latency; or service_ms,
-// duration_ms, latency_ms). A cost of "-" is 1, any other "-" not known. Times never fall; they may
-// count from 0 or from 1970.
+// duration_ms, latency_ms). A cost of "-" is 1, any other "-" not known. Lines of cost 0 are
+// left out and late ones sorted, and the workload's line says how many. Times may count from 0 or
+// from 1970.
 #pragma once
 
 #include <cstddef>

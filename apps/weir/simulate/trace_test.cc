@@ -1,13 +1,16 @@
 #include "apps/weir/simulate/trace.h"
 
+#include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "apps/weir/simulate/options.h"
+#include "apps/weir/simulate/tour.h"
+#include "testing/vectors.h"
 
 namespace weir::simulate {
 namespace {
@@ -93,8 +96,7 @@ TEST(ReadTrace, NamesTheLineAndWhatWasExpected) {
   ExpectRefused("2026-11-16T00:00:00Z a\n", "dir/x.txt:1: ", "expected seconds");
   ExpectRefused("99999999999 a\n", "dir/x.txt:1: ", "expected seconds");
   ExpectRefused("t_ms,key\nx,a\n", "dir/x.txt:2: ", "expected milliseconds");
-  ExpectRefused("2 a\n1 b\n", "dir/x.txt:2: ", "sort the file by time first");
-  ExpectRefused("1 a 0\n", "dir/x.txt:1: ", "the cost is '0'; expected a whole number from 1");
+  ExpectRefused("1 a -1\n", "dir/x.txt:1: ", "the cost is '-1'; expected a whole number from 0");
   ExpectRefused("1 a 1.5\n", "dir/x.txt:1: ", "the cost is '1.5'");
   ExpectRefused("1 a 4294967296\n", "dir/x.txt:1: ", "the cost is '4294967296'");
   ExpectRefused("1,,2\n", "dir/x.txt:1: ", "the key is empty");
@@ -102,6 +104,19 @@ TEST(ReadTrace, NamesTheLineAndWhatWasExpected) {
   ExpectRefused(std::string("1 a\0b 2\n", 8), "dir/x.txt:1: ", "NUL");
   ExpectRefused("when,who\n1,a\n", "dir/x.txt:1: ", "nor a heading with a column called time");
   ExpectRefused("<html>\n", "dir/x.txt:1: ", "the time is '<html>'");
+}
+
+TEST(ReadTrace, SortsLinesThatAreLateAndSaysHowMany) {
+  const Workload workload = MustRead("2 a\n1 b\n3 c\n2 d\n2 e\n1 f\n");
+  EXPECT_EQ(Understood(workload), "1000 b 1\n1000 f 1\n2000 a 1\n2000 d 1\n2000 e 1\n3000 c 1\n");
+  EXPECT_EQ(workload.line, "recorded, 6 keys, 4 late and sorted");
+}
+
+TEST(ReadTrace, ACostOfZeroIsLeftOutAndCounted) {
+  const Workload workload = MustRead("1 a 0\n2 a 3\n3 b 00\n");
+  EXPECT_EQ(Understood(workload), "2000 a 3\n");
+  EXPECT_EQ(workload.line, "recorded, 1 key, 2 of cost 0 left out");
+  ExpectRefused("1 a 0\n", "dir/x.txt: ", "holds no requests that cost anything");
 }
 
 TEST(ReadTrace, RefusesAFileWithoutRequests) {
@@ -141,21 +156,38 @@ TEST(LoadTrace, SaysWhyAFileCannotBeRead) {
   }
 }
 
+// Of any trace: every line but the heading is a request or was left out for its cost, times do not
+// fall, and a tour through it ends with all of its requests answered.
+void ExpectUsable(const testing::OutsideFile& file) {
+  SCOPED_TRACE(file.name);
+  const auto workload = LoadTrace(file.path, minutes(1));
+  ASSERT_TRUE(workload.ok()) << workload.error().message;
+  const std::string text = file.Read();
+  const auto lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+  const bool all = workload->line.find("left out") == std::string::npos;
+  EXPECT_LE(workload->requests.size(), lines);
+  EXPECT_TRUE(!all || workload->requests.size() + 1 == lines) << lines;
+  EXPECT_TRUE(std::is_sorted(workload->requests.begin(), workload->requests.end(),
+                             [](const Request& a, const Request& b) { return a.at < b.at; }));
+  auto plan = MakePlan(
+      {.algorithms = {"token-bucket", "sliding-log"}, .limit = "60/min", .trace = file.path});
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const auto tour = RunTour(*std::move(plan));
+  ASSERT_TRUE(tour.ok()) << tour.error().message;
+  ASSERT_EQ(tour->stages.size(), 1U);
+  EXPECT_EQ(tour->stages[0].offered, workload->requests.size());
+  EXPECT_EQ(tour->stages[0].keys, workload->keys.size());
+  EXPECT_LE(tour->stages[0].scores[1].worst_window, 60U) << "a log is exact over any window";
+}
+
 TEST(LoadTrace, ReadsTrafficThatOthersRecorded) {
-  const char* const shared = std::getenv("WEIR_SHARED");
-  const std::string folder = std::string(shared != nullptr ? shared : "../shared") + "/traces/";
-  if (!std::filesystem::exists(folder)) {
-    std::printf("no outside data: traces\n");
-    return;
+  const auto files = testing::OutsideFiles("traces");
+  if (files.empty()) {
+    testing::SayNoOutsideData("traces");
   }
-  const auto apache = LoadTrace(folder + "elastic_apache_2015.tsv", minutes(1));
-  ASSERT_TRUE(apache.ok()) << apache.error().message;
-  EXPECT_EQ(apache->requests.size(), 10000U);
-  EXPECT_EQ(apache->keys.size(), 1753U);
-  const auto llm = LoadTrace(folder + "azure_llm_2023.tsv", minutes(1));
-  ASSERT_TRUE(llm.ok()) << llm.error().message;
-  EXPECT_EQ(llm->requests.size(), 28185U);
-  EXPECT_EQ(llm->requests[0].cost, 418U);
+  for (const testing::OutsideFile& file : files) {
+    ExpectUsable(file);
+  }
 }
 
 TEST(ReadTrace, TakesHowLongARequestWasAtWork) {
