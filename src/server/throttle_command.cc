@@ -63,8 +63,11 @@ bool ThrottleCommand::Parse(ThrottleDialect spoken, std::span<const std::string_
                     "below 0");
     return false;
   }
-  // A rate faster than one unit in a nanosecond is none either.
-  const __int128 interval = count == 0 ? 0 : static_cast<__int128>(period) * kNsPerSecond / count;
+  __int128 interval = count == 0 ? 0 : static_cast<__int128>(period) * kNsPerSecond / count;
+  if (!cell && interval == 0) {
+    interval = 1;  // throttlecrab admits at any rate; ours goes up to a unit a nanosecond
+  }
+  // redis-cell has no rate faster than one unit in a nanosecond either.
   if (interval <= 0) {
     error = Failure(spoken, "Zero rates are not supported");
     return false;

@@ -66,6 +66,22 @@ TEST(ThrottleCommand, HasNoRateOfZero) {
   }
 }
 
+TEST(ThrottleCommand, TakesThrottlecrabsRatesAboveOneInANanosecond) {
+  ThrottleCommand command;
+  std::string error;
+  for (const std::string_view count : {"60000000001", "9223372036854775", "9223372036854775807"}) {
+    ASSERT_TRUE(command.Parse(ThrottleDialect::kThrottlecrab,
+                              Words{"throttle", "k", "10", count, "60"}, error))
+        << error;
+    EXPECT_EQ(command.ask.interval_ns, 1);
+    uint64_t debt_ns = 0;
+    ThrottleAnswer answer;
+    EXPECT_TRUE(algorithm::Throttle::Apply(command.ask, debt_ns, answer));
+    EXPECT_EQ(ToNumbers(ThrottleDialect::kThrottlecrab, command.ask, answer),
+              (ThrottleNumbers{1, 10, 9, 0, 0}));
+  }
+}
+
 TEST(ThrottleCommand, TakesTheLargestNumbers) {
   ThrottleCommand command;
   std::string error;
