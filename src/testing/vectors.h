@@ -9,13 +9,17 @@
 
 namespace weir::testing {
 
-struct VectorFile {
-  std::string name;
-  std::string text;
+struct OutsideFile {
+  std::string name;  // without folders
+  std::string path;
+
+  [[nodiscard]] std::string Read() const;
 };
 
-// All files <folder>/vectors/<prefix>*.json, by name; none if there is no such folder. When there
-// is none, prints `no outside data: <suite>`, which the summary of a test run picks up.
-[[nodiscard]] std::vector<VectorFile> ReadVectors(std::string_view prefix, std::string_view suite);
+// All files of a folder of the shared ones, such as "vectors", by name, but for its README.md.
+[[nodiscard]] std::vector<OutsideFile> OutsideFiles(std::string_view folder);
+
+// Prints `no outside data: <suite>`, which the summary of a test run picks up.
+void SayNoOutsideData(std::string_view suite);
 
 }  // namespace weir::testing

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -18,16 +19,23 @@
 #include "envoy/rls_stats.h"
 #include "testing/twin.h"
 #include "testing/vectors.h"
+#include "tests/conformance/vector_documents.h"
 
 namespace weir::envoy {
 namespace {
 
 using nlohmann::json;
 
-std::vector<json> Documents(std::string_view prefix, std::string_view suite) {
+// Documents that hold this list, whatever they are called.
+std::vector<json> DocumentsWith(const char* list, std::string_view suite) {
   std::vector<json> documents;
-  for (const testing::VectorFile& file : testing::ReadVectors(prefix, suite)) {
-    documents.push_back(json::parse(file.text));
+  for (json& document : vectors::Documents()) {
+    if (document.contains(list)) {
+      documents.push_back(std::move(document));
+    }
+  }
+  if (documents.empty()) {
+    testing::SayNoOutsideData(suite);
   }
   return documents;
 }
@@ -156,16 +164,14 @@ void RunLookUp(const json& test) {
   }
 }
 
-size_t RunConfigCases(const json& cases) {
-  for (const json& test : cases) {
-    SCOPED_TRACE(test.at("id").get<std::string>());
-    if (test.at("kind") == "load") {
-      RunLoad(test);
-    } else {
-      RunLookUp(test);
-    }
+void RunConfigCase(const json& test) {
+  SCOPED_TRACE(test.at("id").get<std::string>());
+  if (test.at("kind") == "load") {
+    RunLoad(test);
+  } else {
+    ASSERT_EQ(test["kind"], "lookup");
+    RunLookUp(test);
   }
-  return cases.size();
 }
 
 // A service on a clock that stands at an instant.
@@ -272,6 +278,26 @@ void CheckAnswer(const json& expect, const Response& response) {
   }
 }
 
+// duration_until_reset is what is left of the unit, counted from the epoch.
+void CheckReset(const Response& response, WallTime now) {
+  for (const DescriptorStatus& status : response.statuses) {
+    if (status.has_limit && status.duration_until_reset != Duration::zero()) {
+      const std::chrono::seconds length(SecondsOf(status.current_limit.unit));
+      EXPECT_EQ(status.duration_until_reset, length - now.time_since_epoch() % length);
+    }
+  }
+}
+
+// "over_limit for key rl.unspec_unspecified_value = 1"
+void CheckMetric(const std::string& metric, Subject& subject) {
+  std::smatch parts;
+  ASSERT_TRUE(std::regex_match(metric, parts, std::regex("(\\w+) for key (\\S+) = (\\d+)")))
+      << metric;
+  EXPECT_EQ(subject.Stat("rate_limit." + parts[2].str() + "." + parts[1].str()),
+            std::stoull(parts[3].str()))
+      << metric;
+}
+
 size_t RunSequence(const json& sequence) {
   RlsOptions options;
   if (const auto settings = sequence.find("settings"); settings != sequence.end()) {
@@ -279,40 +305,45 @@ size_t RunSequence(const json& sequence) {
   }
   Subject subject(options, std::chrono::seconds(1'700'000'005));
   std::vector<ConfigFile> files = FilesOf(sequence.at("files"));
-  if (sequence.at("id").get<std::string>().find("no_config_loaded") == std::string::npos) {
+  if (!files.empty()) {
     EXPECT_TRUE(subject.service->Load(files).ok());
   }
-  std::vector<Duration> resets;
+  const auto without = [&](const std::string& name) {
+    std::erase_if(files, [&](const ConfigFile& file) { return file.name == name; });
+  };
+  std::vector<Duration> saved;
   size_t calls = 0;
+  uint64_t failed_loads = 0;
   for (const json& step : sequence.at("steps")) {
     SCOPED_TRACE(step.dump());
     if (step.contains("request")) {
       ++calls;
       CheckAnswer(step.at("expect"), subject.Ask(step["request"], "u1"));
-      if (!subject.response.statuses.empty()) {
-        resets.push_back(subject.response.statuses[0].duration_until_reset);
+      CheckReset(subject.response, subject.clock.WallNow());
+      if (step.contains("save")) {
+        saved.push_back(subject.response.statuses.at(0).duration_until_reset);
       }
     } else if (step.contains("write_config")) {
-      std::erase_if(files, [&](const ConfigFile& file) {
-        return file.name == step["write_config"].at("name").get<std::string>();
-      });
+      without(step["write_config"].at("name").get<std::string>());
       files.push_back({step["write_config"].at("name"), step["write_config"].at("yaml")});
-      (void)subject.service->Load(files);
+      failed_loads += static_cast<uint64_t>(!subject.service->Load(files).ok());
     } else if (step.contains("remove_config")) {
-      std::erase_if(files, [&](const ConfigFile& file) {
-        return file.name == step["remove_config"].get<std::string>();
-      });
-      EXPECT_TRUE(subject.service->Load(files).ok());
-    } else if (step.contains("sleep_ms")) {
-      subject.clock.Advance(std::chrono::milliseconds(step["sleep_ms"].get<int64_t>()));
+      without(step["remove_config"].get<std::string>());
+      failed_loads += static_cast<uint64_t>(!subject.service->Load(files).ok());
+    } else if (step.contains("sleep_ms") || step.contains("wait_ms")) {
+      subject.clock.Advance(std::chrono::milliseconds(step.value("sleep_ms", int64_t{0}) +
+                                                      step.value("wait_ms", int64_t{0})));
+    } else {
+      EXPECT_TRUE(step.contains("wait_reload")) << "a step without a reader";
     }
   }
-  if (sequence.contains("relation")) {
-    EXPECT_LT(resets.at(1), resets.at(0));
+  if (sequence.contains("relation")) {  // of the two that were saved
+    EXPECT_LT(saved.at(1), saved.at(0));
   }
-  if (sequence.at("id") == "failed_reload_keeps_old_config") {
-    EXPECT_EQ(subject.Stat("config_load_error"), 1U);
+  if (sequence.contains("metric")) {
+    CheckMetric(sequence["metric"], subject);
   }
+  EXPECT_EQ(subject.Stat("config_load_error"), failed_loads);
   return calls;
 }
 
@@ -365,9 +396,12 @@ json OwnConfig() {
 }
 
 TEST(EnvoyVectors, FilesLoadAndLimitsAreFoundAsTheOriginalDoes) {
-  RunConfigCases(OwnConfig());
-  for (const json& document : Documents("envoy_config", "envoy configuration")) {
-    EXPECT_GT(RunConfigCases(document.at("cases")), 0U);
+  for (const json& test : OwnConfig()) {
+    RunConfigCase(test);
+  }
+  for (const vectors::Case& one :
+       vectors::OutsideCases(vectors::Kind::kConfig, "envoy configuration")) {
+    RunConfigCase(one.test);
   }
 }
 
@@ -385,16 +419,22 @@ constexpr const char* kOwnCounters = R"([
 
 TEST(EnvoyVectors, CountersGoAsTheirsDo) {
   json cases = Parsed(kOwnCounters);
-  for (const json& document : Documents("envoy_counter", "envoy counters")) {
-    cases.insert(cases.end(), document.at("cases").begin(), document.at("cases").end());
-    for (const json& test : document.at("storage_keys")) {
-      SCOPED_TRACE(test.at("id").get<std::string>());
-      RunStorageKey(test);
-    }
+  for (const vectors::Case& one :
+       vectors::OutsideCases(vectors::Kind::kCounter, "envoy counters")) {
+    cases.push_back(one.test);
   }
   for (const json& test : cases) {
     SCOPED_TRACE(test.at("id").get<std::string>());
     RunCounter(test);
+  }
+}
+
+TEST(EnvoyVectors, CountersAreKeptUnderTheirKeys) {
+  for (const json& document : DocumentsWith("storage_keys", "envoy storage keys")) {
+    for (const json& test : document["storage_keys"]) {
+      SCOPED_TRACE(test.at("id").get<std::string>());
+      RunStorageKey(test);
+    }
   }
 }
 
@@ -418,21 +458,25 @@ json OwnSequence() {
 
 TEST(EnvoyVectors, SequencesOfCallsAreAnsweredAsTheirsAre) {
   RunSequence(OwnSequence());
-  for (const json& document : Documents("envoy_sequence", "envoy sequences")) {
-    for (const json& sequence : document.at("sequences")) {
-      SCOPED_TRACE(sequence.at("id").get<std::string>());
-      EXPECT_GT(RunSequence(sequence), 0U);
-    }
+  for (const vectors::Case& one :
+       vectors::OutsideCases(vectors::Kind::kSequence, "envoy sequences")) {
+    SCOPED_TRACE(vectors::NameOf(one));
+    EXPECT_GT(RunSequence(one.test), 0U);
   }
 }
 
 TEST(EnvoyVectors, TheOverallCodeFollowsItsRules) {
   RunOverallRule(Parsed(R"({"quota": [true], "over": [true], "overall": "OVER_LIMIT"})"));
-  for (const json& document : Documents("envoy_sequence", "envoy overall codes")) {
-    for (const json& rule : document.at("overall_rules")) {
+  for (const json& document : DocumentsWith("overall_rules", "envoy overall codes")) {
+    for (const json& rule : document["overall_rules"]) {
       SCOPED_TRACE(rule.dump());
       RunOverallRule(rule);
     }
+  }
+}
+
+TEST(EnvoyVectors, HeadersTellOfTheDescriptorNearestItsLimit) {
+  for (const json& document : DocumentsWith("response_headers", "envoy response headers")) {
     const json& headers = document.at("response_headers").at("example");
     Subject subject({.response_headers = true},
                     std::chrono::seconds(headers.at("now_unix").get<int64_t>()));

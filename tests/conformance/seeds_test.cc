@@ -62,18 +62,41 @@ TEST(Seeds, SlidingCounterOf40Before15NowAt70PercentIs27) {
   EXPECT_EQ(subject.limiter.Check("user", 0).remaining, 73U) << "0.3 * 40 + 15 = 27";
 }
 
-// The log itself comes with its own store; what the example shows, that requests older than the
-// window no longer count, holds for a window counter too once both of its windows have passed.
-TEST(Seeds, RequestsAt42And55OnlyLeaveA60SecondWindow) {
-  Subject subject("4/min");
-  const WallTime minute = subject.clock.WallNow();
-  for (const int at : {42, 55, 78, 99}) {
-    subject.clock.Advance(minute + seconds(at) - subject.clock.WallNow());
+// At 100 s with a window of 60 s the log holds what is younger than 40 s: all four stay. A limit of
+// four is then used up (not one more, as where count <= limit admits), a limit of five is not.
+TEST(Seeds, ALogOf42And55And78And99HoldsAllFourAt100WithA60SecondWindow) {
+  for (const uint32_t limit : {4U, 5U}) {
+    Subject subject(*Quota::SlidingLog(limit, seconds(60)));
+    const WallTime start = subject.clock.WallNow();
+    const auto go_to = [&](int at) {
+      subject.clock.Advance(start + seconds(at) - subject.clock.WallNow());
+    };
+    for (const int at : {42, 55, 78, 99}) {
+      go_to(at);
+      EXPECT_TRUE(subject.limiter.Check("user").allowed()) << at;
+    }
+    go_to(100);
+    EXPECT_EQ(subject.limiter.Check("user", 0).remaining, limit - 4);
+    const Decision decision = subject.limiter.Check("user");
+    EXPECT_EQ(decision.allowed(), limit == 5);
+    if (!decision.allowed()) {
+      EXPECT_EQ(decision.retry_after, seconds(2)) << "the one of 42 leaves at 102";
+      go_to(102);
+      EXPECT_TRUE(subject.limiter.Check("user").allowed());
+      EXPECT_FALSE(subject.limiter.Check("user").allowed());
+    }
+  }
+}
+
+TEST(Seeds, ALogForgetsWhatIsOlderThanTheWindow) {
+  Subject subject("4/min sliding-log");
+  const WallTime start = subject.clock.WallNow();
+  for (const int at : {12, 39, 78, 99}) {
+    subject.clock.Advance(start + seconds(at) - subject.clock.WallNow());
     EXPECT_TRUE(subject.limiter.Check("user").allowed()) << at;
   }
   subject.clock.Advance(seconds(1));
-  // At 100: two of the minute before weigh 20/60 each, two of this one count.
-  EXPECT_EQ(subject.limiter.Check("user", 0).remaining, 2U);
+  EXPECT_EQ(subject.limiter.Check("user", 0).remaining, 2U) << "12 and 39 are before 40";
 }
 
 TEST(Seeds, TenASecondWithBurst20Admits20Of25AtOnce) {

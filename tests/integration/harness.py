@@ -214,7 +214,10 @@ class Redis:
             b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
 
     def send(self, *words):
-        self._socket.sendall(self._encoded(words))
+        self.send_bytes(self._encoded(words))
+
+    def send_bytes(self, data):
+        self._socket.sendall(data)
 
     def pipeline(self, commands):
         """All commands in one write; their answers."""
