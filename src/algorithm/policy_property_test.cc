@@ -3,16 +3,19 @@
 // no reciprocals, no wrapped clocks, no packed words. Under UBSan this is also the proof that no
 // tuple overflows.
 #include <algorithm>
+#include <chrono>
 
 #include <gtest/gtest.h>
 
 #include "weir/quota.h"
 
+#include "algorithm/calendar.h"
 #include "algorithm/fixed_window.h"
 #include "algorithm/gcra.h"
 #include "algorithm/min_gap.h"
 #include "algorithm/plan.h"
 #include "algorithm/sliding_window.h"
+#include "base/time_zone.h"
 #include "testing/random.h"
 
 namespace weir::algorithm {
@@ -24,13 +27,14 @@ using testing::Random;
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kYear = 366 * 86'400 * kSecond;
 
-// A hundred million in all, split evenly over the policies below; a tenth of that where a tuple is
-// many times as dear: without optimisation, and under an emulator.
+// At least a hundred million in all, split evenly over the policies below; a tenth of that where a
+// tuple is many times as dear: without optimisation, and under an emulator.
+constexpr uint64_t kPolicies = 7;
 constexpr uint64_t kTuplesPerPolicy =
 #if defined(__OPTIMIZE__) && defined(__x86_64__)
-    100'000'000 / 6;
+    100'000'000 / kPolicies + 1;
 #else
-    10'000'000 / 6;
+    10'000'000 / kPolicies + 1;
 #endif
 
 // Plans are dear to make and cheap to use: each serves this many tuples.
@@ -236,6 +240,62 @@ void FirstHitTuples(uint64_t tuples, uint64_t seed) {
   }
 }
 
+// Periods of UTC by the standard library's calendar, and the counters that are kept for them.
+void CalendarTuples(uint64_t tuples, uint64_t seed) {
+  using std::chrono::days;
+  using std::chrono::sys_days;
+  Random random(seed);
+  const auto zone = *base::TimeZone::Load("UTC");
+  Plan plan;
+  CalendarPeriod kind{};
+  for (uint64_t i = 0; i < tuples; ++i) {
+    if (i % kTuplesPerPlan == 0) {
+      kind = static_cast<CalendarPeriod>(random.Below(4));
+      const auto limit = static_cast<int64_t>(random.Scaled(1, base::LowBits(32)));
+      plan = *Compile(*Quota::Calendar(limit, kind), SlotKind::kWide);
+    }
+    const uint64_t cost = std::min<uint64_t>(plan.limit, random.Scaled(1, uint64_t{1} << 32));
+    // From 1920 to 2220.
+    const int64_t wall_ns =
+        static_cast<int64_t>(random.Below(300 * kYear)) - 50 * static_cast<int64_t>(kYear);
+    const sys_days today = std::chrono::floor<days>(
+        std::chrono::sys_time<std::chrono::nanoseconds>(Duration(wall_ns)));
+    const std::chrono::year_month_day date(today);
+    sys_days begin = today;
+    sys_days end = today + days(1);
+    if (kind == CalendarPeriod::kWeek) {
+      begin = today - (std::chrono::weekday(today) - std::chrono::Monday);
+      end = begin + days(7);
+    } else if (kind == CalendarPeriod::kMonth) {
+      begin = date.year() / date.month() / 1;
+      end = (date.year() / date.month() + std::chrono::months(1)) / 1;
+    } else if (kind == CalendarPeriod::kYear) {
+      begin = date.year() / 1 / 1;
+      end = (date.year() + std::chrono::years(1)) / 1 / 1;
+    }
+    const Period period = PeriodAt(kind, *zone, wall_ns);
+    WEIR_SAME(period.begin_ns == Duration(begin.time_since_epoch()).count(), true);
+    WEIR_SAME(period.end_ns == Duration(end.time_since_epoch()).count(), true);
+    WEIR_SAME(PeriodAt(kind, *zone, period.end_ns).id == period.id + 1, true);
+
+    const auto left = static_cast<uint64_t>(period.end_ns - wall_ns);
+    const auto now = FixedWindow::At(
+        plan, {.period_id = static_cast<uint64_t>(period.id), .period_left_ns = left});
+    const uint64_t stored_count = random.Below(plan.count_max + 1);
+    const uint64_t periods_ago = random.OneIn(2) ? 0 : random.Between(1, 5);
+    const uint64_t payload = FixedWindow::Save(plan, {now.id - periods_ago, stored_count, 0}, now);
+    const uint64_t count = periods_ago == 0 ? stored_count : 0;
+    auto state = FixedWindow::Load(plan, payload, now);
+    WEIR_SAME(state.count, count);
+    WEIR_SAME(FixedWindow::Expired(plan, payload, now), count == 0);
+    WEIR_SAME(FixedWindow::ResetNs(plan, state, now), count == 0 ? 0 : left);
+    WEIR_SAME(FixedWindow::RetryNs(plan, state, now, cost), left);
+    const bool fits = Uint128{count} + cost <= plan.limit;
+    WEIR_SAME(FixedWindow::Take(plan, state, cost), fits);
+    WEIR_SAME(state.count, fits ? count + cost : count);
+  }
+}
+
 // floor(previous * left / window) by one division of 128 bits.
 Uint128 Weight(const Plan& plan, uint64_t previous, uint64_t left) {
   return Uint128{previous} * left / plan.window_ns;
@@ -303,14 +363,17 @@ TEST(PolicyTuples, WideBucketsAgreeWithPlainArithmetic) {
   BucketTuples<WideTicks>(kTuplesPerPolicy, 2);
 }
 TEST(PolicyTuples, GapsAgreeWithPlainArithmetic) {
-  GapTuples<CompactTicks>(kTuplesPerPolicy / 2, 3);
-  GapTuples<WideTicks>(kTuplesPerPolicy / 2, 4);
+  GapTuples<CompactTicks>(kTuplesPerPolicy / 2 + 1, 3);
+  GapTuples<WideTicks>(kTuplesPerPolicy / 2 + 1, 4);
 }
 TEST(PolicyTuples, FixedWindowsAgreeWithPlainArithmetic) {
   FixedTuples(kTuplesPerPolicy, 5);
 }
 TEST(PolicyTuples, FirstHitWindowsAgreeWithPlainArithmetic) {
   FirstHitTuples(kTuplesPerPolicy, 6);
+}
+TEST(PolicyTuples, CalendarPeriodsAgreeWithTheStandardLibrary) {
+  CalendarTuples(kTuplesPerPolicy, 8);
 }
 TEST(PolicyTuples, SlidingWindowsAgreeWithPlainArithmetic) {
   SlidingTuples(kTuplesPerPolicy, 7);

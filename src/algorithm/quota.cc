@@ -1,10 +1,11 @@
-// Every way to build a quota ends in Check: nothing else decides what is valid.
+// Every way to build a quota ends in Check and CheckPlan: nothing else decides what is valid.
 #include "weir/quota.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "algorithm/plan.h"
 #include "algorithm/quota_text.h"
 #include "base/spelling.h"
 #include "base/time_zone.h"
@@ -244,6 +245,18 @@ MaybeFault Check(QuotaSpec& spec) {
   return std::nullopt;
 }
 
+// A quota that the store could not keep to is none: counters and clocks have room for so much only.
+// All of it is about limits that are too large for their window, and named as such.
+MaybeFault CheckPlan(const Quota& quota) {
+  const auto slot =
+      algorithm::NeedsRecord(quota) ? algorithm::SlotKind::kRecord : algorithm::SlotKind::kWide;
+  const auto plan = algorithm::Compile(quota, slot);
+  if (plan) {
+    return std::nullopt;
+  }
+  return Fault{QuotaField::kLimit, plan.error().message};
+}
+
 }  // namespace
 
 std::string_view ToString(Algorithm algorithm) noexcept {
@@ -274,7 +287,11 @@ Result<Quota> Quota::Create(QuotaSpec spec) {
   if (MaybeFault fault = Check(spec)) {
     return Error::Invalid(std::move(fault->message));
   }
-  return Quota(std::move(spec));
+  Quota quota(std::move(spec));
+  if (MaybeFault fault = CheckPlan(quota)) {
+    return Error::Invalid(std::move(fault->message));
+  }
+  return quota;
 }
 
 Result<Quota> Quota::Parse(std::string_view text) {
@@ -282,11 +299,18 @@ Result<Quota> Quota::Parse(std::string_view text) {
   if (!parsed) {
     return parsed.error();
   }
+  const auto refuse = [&](const Fault& fault) {
+    return algorithm::QuotaTextError(text, parsed->column[static_cast<size_t>(fault.field)],
+                                     fault.message);
+  };
   if (MaybeFault fault = Check(parsed->spec)) {
-    return algorithm::QuotaTextError(text, parsed->column[static_cast<size_t>(fault->field)],
-                                     fault->message);
+    return refuse(*fault);
   }
-  return Quota(std::move(parsed->spec));
+  Quota quota(std::move(parsed->spec));
+  if (MaybeFault fault = CheckPlan(quota)) {
+    return refuse(*fault);
+  }
+  return quota;
 }
 
 Result<Quota> Quota::TokenBucket(int64_t limit, Duration window, int64_t burst) {

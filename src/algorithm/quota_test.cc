@@ -107,7 +107,9 @@ TEST(QuotaParse, ReadsWhatPeopleWrite) {
       {"GAP 1500 ms", Quota::MinGap(1500ms)},
       {"gap day", Quota::MinGap(24h)},
       {"007/s", Quota::SlidingWindow(7, 1s)},
-      {"4294967295/us", Quota::SlidingWindow(4294967295, 1us)},
+      {"4294967295/us fixed-window", Quota::FixedWindow(4294967295, 1us)},
+      {"16383/us", Quota::SlidingWindow(16383, 1us)},
+      {"268435455/h", Quota::SlidingWindow(268435455, 1h)},
       {"1/3653d", Quota::SlidingWindow(1, 3653 * 24h)},
       {"1/day burst 36525", Quota::TokenBucket(1, 24h, 36525)},
       {"10/1234567ns", Quota::SlidingWindow(10, 1234567ns)},
@@ -246,6 +248,17 @@ TEST(QuotaParse, RefusesWhatItCannotMeanAndSaysWhy) {
       {"10/s sliced-window slices 6", "the nearest that do are 5"},
       {"10/s sliced-window slices 9", "the nearest that do are 8"},
       {"10/s sliced-window slices 1020", "the nearest that do are 1000"},
+      // What the store could not keep to: docs/decisions/0038-limits-and-windows.md.
+      {"5000000000/day", "limit: 5000000000 is not allowed; the most is 4294967295"},
+      {"16777216/s",
+       "column 1: limit: 16777216 is too large for a sliding window this short; the "
+       "nearest allowed is 16777215, or choose token-bucket or fixed-window"},
+      {"524288/ms fixed-window from first-hit",
+       "column 1: limit: 524288 is too large for a window this short that begins at the first hit; "
+       "the nearest allowed is 524287"},
+      {"4000000000/us burst 1",
+       "column 1: limit: 4000000000 per 1000 ns is too fast to be met to "
+       "one part in a million; the nearest allowed is 4194304000"},
       {"10/7us sliced-window slices 6", "the nearest that do are 5"},
       {"10/10us sliced-window slices 11", "slices: 11 is not allowed; the most is 10"},
       {"65537/s sliding-log", "limit: 65537 is not allowed; the most is 65536"},
@@ -481,7 +494,13 @@ rc::Gen<QuotaSpec> GoodSpec() {
           spec.limit = 1;
         } else if (spec.algorithm == Algorithm::kFixedWindow) {
           spec.start = static_cast<WindowStart>(choice % 3);
-        } else if (spec.algorithm != Algorithm::kSlidingWindow) {
+          if (spec.start == WindowStart::kFirstHit && spec.window < 17s) {
+            spec.limit = std::min<int64_t>(limit, 524'287);
+          }
+        } else if (spec.algorithm == Algorithm::kSlidingWindow) {
+          spec.limit = std::min<int64_t>(limit, spec.window < 1h ? 16'383 : 268'435'455);
+        } else {
+          spec.limit = limit = std::min(limit, ns <= Quota::kMaxLimit ? 256 * ns : limit);
           spec.burst = burst <= limit || burst / limit < 9 ? burst : 0;
         }
         return spec;

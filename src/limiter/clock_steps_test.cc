@@ -193,5 +193,37 @@ TEST(TheFirstMomentsOf1970, GiveOutFencesThatOnlyGrow) {
   }
 }
 
+// A microsecond has a thousand stamps and an 8-byte slot one tick for them: what comes at its end
+// is answered as at its beginning, hence up to a tick early. A 16-byte slot sees every nanosecond.
+TEST(SubTickStamps, AreAnsweredAsTheirTick) {
+  const Quota quota = *Quota::TokenBucket(1, std::chrono::microseconds(1), 1);
+  for (const bool wide : {false, true}) {
+    SCOPED_TRACE(wide ? "16 bytes" : "8 bytes");
+    ManualClock clock(Noon());
+    MemoryOptions options = SmallStore(clock);
+    options.wide_percent = wide ? 100 : 0;
+    Limiter limiter = *Limiter::Create(quota, options);
+    const auto allowed_after = [&](int64_t ns) {
+      clock.Advance(Duration(ns));
+      return limiter.Check("key").allowed();
+    };
+    ASSERT_TRUE(limiter.Check("key").allowed());
+    while (!allowed_after(1)) {
+    }  // now at the beginning of a tick
+    EXPECT_FALSE(allowed_after(999));
+    EXPECT_TRUE(allowed_after(1)) << "a microsecond after the last";
+    EXPECT_TRUE(allowed_after(1999));
+    EXPECT_EQ(allowed_after(1), !wide) << "the next tick, a nanosecond later";
+    EXPECT_EQ(allowed_after(999), wide) << "a microsecond after the last but one";
+    // Over whole ticks never more than the law: a burst of one, and one a microsecond.
+    int admitted = 0;
+    for (int i = 0; i < 10'000; ++i) {
+      admitted += static_cast<int>(allowed_after(1));
+    }
+    EXPECT_LE(admitted, 11);
+    EXPECT_GE(admitted, 9);
+  }
+}
+
 }  // namespace
 }  // namespace weir

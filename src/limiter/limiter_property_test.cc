@@ -54,6 +54,9 @@ TEST(AdmitIff, HoldsForLogsAndSlices) {
 TEST(AdmitIff, HoldsForCalendarQuotas) {
   FollowMany(testing::RandomCalendar, 2000);
 }
+TEST(AdmitIff, HoldsForCalendarQuotasOfZonesThatChangeTheirClocks) {
+  FollowMany(testing::RandomZonedCalendar, 1000);
+}
 
 // Histories that shrink: when one of these fails, RapidCheck finds the shortest that does.
 std::vector<Step> AnyHistory(uint64_t longest_wait, uint64_t largest_cost) {
@@ -92,6 +95,38 @@ RC_GTEST_PROP(AdmitIffProperty, HoldsForGaps, ()) {
   RC_ASSERT(FollowOracle(quota, AnyHistory(15'000, 5)) == "");
 }
 
+RC_GTEST_PROP(AdmitIffProperty, HoldsForCalendarQuotas, ()) {
+  const auto limit = *rc::gen::inRange<int64_t>(1, 30);
+  const auto period = *rc::gen::element(CalendarPeriod::kDay, CalendarPeriod::kWeek,
+                                        CalendarPeriod::kMonth, CalendarPeriod::kYear);
+  const std::string zone =
+      *rc::gen::element<std::string>("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata");
+  const Quota quota = *Quota::Calendar(limit, period, zone);
+  const uint64_t longest_wait_ns = 86'400'000'000'000 * *rc::gen::element<uint64_t>(1, 10, 100);
+  RC_ASSERT(FollowOracle(quota, AnyHistory(longest_wait_ns, quota.burst())) == "");
+}
+
+// What passes a long gap passes a shorter one, given the same charges.
+TEST(Monotone, InTheGap) {
+  for (uint64_t seed = 0; seed < 1000; ++seed) {
+    Random random(seed);
+    const Quota longer = testing::RandomGap(random);
+    const Duration least = Quota::kMinWindow;
+    const Quota shorter = *Quota::MinGap(std::max(least, longer.window() - least));
+    ManualClock clock(Noon());
+    Limiter strict = *Limiter::Create(longer, SmallStore(clock));
+    Limiter lax = *Limiter::Create(shorter, SmallStore(clock));
+    for (const Step& step : RandomHistory(random, longer, 40)) {
+      clock.Advance(Duration(static_cast<int64_t>(step.wait)) * testing::TickOf(longer).count());
+      if (strict.Check("key", step.cost).allowed()) {
+        ASSERT_TRUE(lax.Check("key", step.cost).allowed())
+            << "seed " << seed << ": " << longer.ToString() << " admits what " << shorter.ToString()
+            << " denies";
+      }
+    }
+  }
+}
+
 // What a smaller quota admits, a larger one admits too, given the same charges.
 TEST(Monotone, InLimitBurstAndRate) {
   for (uint64_t seed = 0; seed < 1500; ++seed) {
@@ -99,12 +134,15 @@ TEST(Monotone, InLimitBurstAndRate) {
     const bool bucket = random.OneIn(2);
     const Quota small =
         bucket ? random.OneIn(3) ? testing::RandomOddBucket(random) : testing::RandomBucket(random)
-               : testing::RandomWindow(random);
+        : random.OneIn(4) ? testing::RandomZonedCalendar(random)
+                          : testing::RandomWindow(random);
     QuotaSpec spec{.algorithm = small.algorithm(),
                    .limit = small.limit(),
                    .window = small.window(),
                    .burst = bucket ? small.burst() : 0,
-                   .start = small.start()};
+                   .start = small.start(),
+                   .period = small.period(),
+                   .time_zone = small.time_zone()};
     if (bucket && random.OneIn(2)) {
       spec.burst += static_cast<int64_t>(random.Scaled(1, 100));
     } else {
@@ -112,13 +150,15 @@ TEST(Monotone, InLimitBurstAndRate) {
       spec.limit +=
           std::max<int64_t>(1, spec.limit / 100'000) * static_cast<int64_t>(random.Between(2, 9));
     }
-    const Quota large = *Quota::Create(spec);
+    const auto made = Quota::Create(spec);
+    if (!made) {
+      continue;  // refused by name: plan_test
+    }
+    const Quota& large = *made;
     ManualClock clock(Noon());
     Limiter smaller = *Limiter::Create(small, SmallStore(clock));
     auto larger = Limiter::Create(large, SmallStore(clock));
-    if (!larger) {
-      continue;  // refused by name: plan_test
-    }
+    ASSERT_TRUE(larger.ok()) << larger.error().message;
     for (const Step& step : RandomHistory(random, small, 40)) {
       clock.Advance(Duration(static_cast<int64_t>(step.wait)) * testing::TickOf(small).count());
       const Decision decision = smaller.Check("key", step.cost);

@@ -381,6 +381,7 @@ TEST(Update, TooManyInAMomentIsRefusedWithATimeAndChangesNothing) {
     }
     accepted = next;
   }
+  FAIL() << "a hundred in a moment were all accepted";
 }
 
 TEST(Update, ToTheSameQuotaIsNothing) {

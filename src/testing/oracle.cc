@@ -1,16 +1,36 @@
 #include "testing/oracle.h"
 
 #include <chrono>
+#include <cstdlib>
+#include <ctime>
 
 namespace weir::testing {
 
 namespace {
 
-constexpr int64_t kDayNs = 86'400'000'000'000;
+constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr int64_t kDayNs = 86'400 * kSecondNs;
 constexpr Int128 kMillion = 1'000'000;
 
 int64_t FloorDiv(int64_t a, int64_t b) {
   return a / b - (a % b < 0 ? 1 : 0);
+}
+
+// How far local time is ahead of UTC. Sets TZ for the whole program: for tests of one thread.
+int64_t UtcOffsetNs(const std::string& zone, int64_t now) {
+  if (zone == "UTC") {
+    return 0;
+  }
+  static std::string current;
+  if (zone != current) {
+    ::setenv("TZ", zone.c_str(), 1);
+    ::tzset();
+    current = zone;
+  }
+  const time_t seconds = FloorDiv(now, kSecondNs);
+  std::tm local{};
+  ::localtime_r(&seconds, &local);
+  return int64_t{local.tm_gmtoff} * kSecondNs;
 }
 
 }  // namespace
@@ -140,7 +160,7 @@ bool SlidingWindowOracle::IsFresh(int64_t now) const {
 }
 
 int64_t CalendarOracle::PeriodOf(int64_t now) const {
-  const int64_t day = FloorDiv(now, kDayNs);
+  const int64_t day = FloorDiv(now + UtcOffsetNs(zone_, now), kDayNs);
   const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(day))};
   const int64_t year = int{date.year()};
   switch (period_) {
@@ -156,10 +176,16 @@ int64_t CalendarOracle::PeriodOf(int64_t now) const {
   return year;
 }
 
+size_t CalendarOracle::Charge(int64_t now, uint64_t cost) {
+  periods_.push_back(PeriodOf(now));
+  return Oracle::Charge(now, cost);
+}
+
 uint64_t CalendarOracle::Count(int64_t now) const {
+  const int64_t period = PeriodOf(now);
   uint64_t sum = 0;
-  for (const Paid& paid : charges_) {
-    sum += PeriodOf(paid.at) == PeriodOf(now) ? paid.cost : 0;
+  for (size_t i = 0; i < charges_.size(); ++i) {
+    sum += periods_[i] == period ? charges_[i].cost : 0;
   }
   return sum;
 }
@@ -216,7 +242,7 @@ std::unique_ptr<Oracle> MakeOracle(const Quota& quota, int64_t phase_ns) {
     case Algorithm::kSlidingWindow:
       return std::make_unique<SlidingWindowOracle>(quota.limit(), window_ns);
     case Algorithm::kCalendar:
-      return std::make_unique<CalendarOracle>(quota.limit(), quota.period());
+      return std::make_unique<CalendarOracle>(quota.limit(), quota.period(), quota.time_zone());
     case Algorithm::kSlidingLog:
       return std::make_unique<LogOracle>(quota.limit(), window_ns);
     case Algorithm::kSlicedWindow:

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "weir/quota.h"
@@ -125,11 +127,15 @@ class SlidingWindowOracle final : public Oracle {
   int64_t window_ns_;
 };
 
-// Charged in this day, week (from Monday), month or year, UTC, + cost <= L.
+// Charged in this day, week (from Monday), month or year of a zone + cost <= L. Local time is the C
+// library's, which shares no line with ours. REQUIRES: the zone changes its clocks well away from
+// midnight, so that the local date alone says which day it is.
 class CalendarOracle final : public Oracle {
  public:
-  CalendarOracle(uint64_t limit, CalendarPeriod period) : limit_(limit), period_(period) {}
+  CalendarOracle(uint64_t limit, CalendarPeriod period, std::string zone)
+      : limit_(limit), period_(period), zone_(std::move(zone)) {}
 
+  size_t Charge(int64_t now, uint64_t cost) override;
   [[nodiscard]] bool Fits(int64_t now, uint64_t cost) const override;
   [[nodiscard]] bool IsFresh(int64_t now) const override;
 
@@ -139,6 +145,8 @@ class CalendarOracle final : public Oracle {
 
   uint64_t limit_;
   CalendarPeriod period_;
+  std::string zone_;
+  std::vector<int64_t> periods_;  // of each charge
 };
 
 // Charged in (now - W, now] + cost <= L.
@@ -174,7 +182,7 @@ class SlicedOracle final : public Oracle {
   int64_t slice_ns_;
 };
 
-// `phase_ns` matters to per-key windows only. REQUIRES: a calendar quota is in UTC.
+// `phase_ns` matters to per-key windows only.
 [[nodiscard]] std::unique_ptr<Oracle> MakeOracle(const Quota& quota, int64_t phase_ns = 0);
 
 // A bucket a millionth slower than the quota: what fits it must be admitted, for the rate is met to

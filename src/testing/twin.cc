@@ -225,8 +225,7 @@ algorithm::Plan PlanFor(const Quota& quota) {
   const auto slot = algorithm::NeedsRecord(quota)   ? algorithm::SlotKind::kRecord
                     : algorithm::FitsCompact(quota) ? algorithm::SlotKind::kCompact
                                                     : algorithm::SlotKind::kWide;
-  auto plan = algorithm::Compile(quota, slot);
-  return plan.ok() ? *plan : algorithm::Plan{};
+  return *algorithm::Compile(quota, slot);
 }
 
 uint64_t BurstFor(Random& random, uint64_t limit) {
@@ -288,7 +287,7 @@ Quota RandomOddBucket(Random& random) {
   for (;;) {
     const uint64_t limit = random.OneIn(2) ? random.Between(3, 20) : random.Scaled(3, 1'000'000);
     const Quota quota = BucketOf(random, limit, random.Scaled(100'000, 100'000'000'000'000));
-    if (!IsExact(quota) && PlanFor(quota).emission != 0) {
+    if (!IsExact(quota)) {
       return quota;
     }
   }
@@ -308,20 +307,19 @@ Quota RandomWindow(Random& random) {
       return *Quota::FixedWindow(limit, window, WindowStart::kPerKey);
     case 2: {
       // Such a window is rounded up to its ticks, and its limit is bounded for short ones.
-      const Quota odd = *Quota::FixedWindow(limit, window, WindowStart::kFirstHit);
-      if (PlanFor(odd).window_ns == 0) {
+      const auto odd = Quota::FixedWindow(limit, window, WindowStart::kFirstHit);
+      if (!odd) {
         return *Quota::FixedWindow(limit, std::chrono::minutes(1), WindowStart::kFirstHit);
       }
-      const Duration tick = TickOf(odd);
+      const Duration tick = TickOf(*odd);
       return *Quota::FixedWindow(limit, std::max(window / tick, int64_t{1}) * tick,
                                  WindowStart::kFirstHit);
     }
     default:
       break;
   }
-  const Quota sliding = *Quota::SlidingWindow(limit, window);
-  return PlanFor(sliding).window_ns != 0 ? sliding
-                                         : *Quota::SlidingWindow(limit, std::chrono::seconds(1));
+  const auto sliding = Quota::SlidingWindow(limit, window);
+  return sliding ? *sliding : *Quota::SlidingWindow(limit, std::chrono::seconds(1));
 }
 
 Quota RandomGap(Random& random) {
@@ -333,6 +331,15 @@ Quota RandomGap(Random& random) {
 Quota RandomCalendar(Random& random) {
   const auto limit = static_cast<int64_t>(random.Scaled(1, 1'000'000));
   return *Quota::Calendar(limit, static_cast<CalendarPeriod>(random.Below(4)));
+}
+
+Quota RandomZonedCalendar(Random& random) {
+  // Both halves of the year, an hour and half an hour of daylight saving, none but half an hour
+  // off.
+  constexpr const char* kZones[] = {"Europe/Berlin", "America/New_York", "Australia/Lord_Howe",
+                                    "Asia/Kolkata"};
+  const Quota plain = RandomCalendar(random);
+  return *Quota::Calendar(plain.limit(), plain.period(), kZones[random.Below(4)]);
 }
 
 Quota RandomRecord(Random& random) {

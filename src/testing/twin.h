@@ -49,6 +49,8 @@ struct Step {
 [[nodiscard]] Quota RandomWindow(Random& random);     // fixed (every start) or sliding
 [[nodiscard]] Quota RandomGap(Random& random);
 [[nodiscard]] Quota RandomCalendar(Random& random);
+// In a zone that is not UTC, most of them with daylight saving.
+[[nodiscard]] Quota RandomZonedCalendar(Random& random);
 [[nodiscard]] Quota RandomRecord(Random& random);  // sliding log or sliced window
 [[nodiscard]] std::vector<Step> RandomHistory(Random& random, const Quota& quota, size_t steps);
 
