@@ -67,7 +67,8 @@ TEST(SimulateCommand, SaysWhatIsAllowedForEveryOption) {
   ExpectRefused({"--trace", "LICENSE"}, "LICENSE:2: 'Apache' is neither a time");
   ExpectRefused({"--trace", "x", "-r", "2"}, "leave out --traffic, --duration and --rate");
   ExpectRefused({"-a", "calendar"}, "calendar: counts whole days or weeks");
-  ExpectRefused({"--limit", "4000000000/min"}, "requests for one traffic");
+  ExpectRefused({"--limit", "100000000/min"}, "requests for one traffic");
+  ExpectRefused({"--limit", "4000000000/min"}, "the nearest allowed is 134217727");
 }
 
 TEST(SimulateCommand, TakesListsAndRepeatedOptions) {

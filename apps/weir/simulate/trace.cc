@@ -206,6 +206,10 @@ class Reader {
                  " from 0 on, as in 12.5, counted from any start");
     }
     Request request{.at = *at};
+    auto key = KeyOf(field(layout_.key).value_or("all"));
+    if (!key)
+      return key.error();
+    request.key = *key;
     // Servers log "-" where there was nothing to count.
     if (const auto cost = field(layout_.cost); cost && *cost != "-") {
       const auto units = ParseWhole(*cost);
@@ -228,10 +232,6 @@ class Reader {
       }
       request.service = std::max(*lasted, Duration(1));
     }
-    auto key = KeyOf(field(layout_.key).value_or("all"));
-    if (!key)
-      return key.error();
-    request.key = *key;
     if (workload_.requests.size() == kMaxRequests)
       return Bad("more than " + std::to_string(kMaxRequests) + " requests; cut the file");
     late_ += static_cast<uint64_t>(*at < last_);

@@ -113,7 +113,7 @@ TEST(ReadTrace, SortsLinesThatAreLateAndSaysHowMany) {
 }
 
 TEST(ReadTrace, ACostOfZeroIsLeftOutAndCounted) {
-  const Workload workload = MustRead("1 a 0\n2 a 3\n3 b 00\n");
+  const Workload workload = MustRead("1 a 0\n2 a 3\n3 a 00\n");
   EXPECT_EQ(Understood(workload), "2000 a 3\n");
   EXPECT_EQ(workload.line, "recorded, 1 key, 2 of cost 0 left out");
   ExpectRefused("1 a 0\n", "dir/x.txt: ", "holds no requests that cost anything");
@@ -170,7 +170,7 @@ void ExpectUsable(const testing::OutsideFile& file) {
   EXPECT_TRUE(std::is_sorted(workload->requests.begin(), workload->requests.end(),
                              [](const Request& a, const Request& b) { return a.at < b.at; }));
   auto plan = MakePlan(
-      {.algorithms = {"token-bucket", "sliding-log"}, .limit = "60/min", .trace = file.path});
+      {.algorithms = {"token-bucket", "sliding-log"}, .trace = file.path, .limit = "60/min"});
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   const auto tour = RunTour(*std::move(plan));
   ASSERT_TRUE(tour.ok()) << tour.error().message;
