@@ -62,6 +62,8 @@ class ReaderGate {
   class Closing {
    public:
     explicit Closing(ReaderGate& gate) noexcept : gate_(gate) {
+      // seq_cst, both: a reader counts itself and then looks at closed_; we close and then look at
+      // the counts. In one order of all four, one of us sees the other.
       gate_.closed_.store(true, std::memory_order_seq_cst);
       for (Counter& stripe : gate_.stripes_) {
         while (stripe.readers.load(std::memory_order_seq_cst) != 0) {

@@ -48,9 +48,11 @@ class WEIR_CAPABILITY("spin lock") SpinLock {
   }
 
   [[nodiscard]] bool TryLock() noexcept WEIR_TRY_ACQUIRE(true) {
+    // Acquire as in Lock, if it is got.
     return held_.exchange(1, std::memory_order_acquire) == 0;
   }
 
+  // Release: the next holder sees what this one wrote.
   void Unlock() noexcept WEIR_RELEASE() { held_.store(0, std::memory_order_release); }
 
  private:

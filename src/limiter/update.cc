@@ -41,6 +41,7 @@ bool NewGeneration(SharedState& shared, Binding& binding, Plan plan, uint64_t no
     return false;
   }
   const unsigned next = (old.generation + 1U) % Binding::kGenerations;
+  // Acquire says more than is needed: plans are published under this mutex.
   const Plan* const dying = binding.generations[next].load(std::memory_order_acquire);
   // Stamps of then may have been ahead of the clock, and those of now may be behind it.
   const uint64_t slack_ns = 2 * shared.clock.max_skew_ns();
@@ -111,6 +112,7 @@ Result<void> Limiter::Update(const Quota& quota) {
   binding.needs_phase = binding.needs_phase || old.needs_phase;
   binding.predecessor_until_ns = now_ns + old.plan().horizon_ns + 2 * shared.clock.max_skew_ns();
   binding.predecessors = depth;
+  // Relaxed, both: nobody knows the new binding yet; the release below publishes it as a whole.
   binding.sketch_until_ns.store(old.sketch_until_ns.load(std::memory_order_relaxed),
                                 std::memory_order_relaxed);
   state_->quota = quota;

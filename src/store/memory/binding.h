@@ -146,6 +146,7 @@ struct Binding {
     return sketch_first || now_ns < sketch_until_ns.load(std::memory_order_relaxed);
   }
 
+  // Acquire, here and below, pairs with the release in SharedState::Publish: the plan is complete.
   [[nodiscard]] const algorithm::Plan& plan() const noexcept {
     return *current.load(std::memory_order_acquire);
   }

@@ -28,6 +28,8 @@ const algorithm::Period* CalendarCache::Advance(int64_t wall_ns) noexcept {
   }
   periods_.push_back(
       std::make_unique<const algorithm::Period>(algorithm::PeriodAt(period_, *zone_, wall_ns)));
+  // Release: whoever finds the period finds its bounds. The ones before stay, for those still at
+  // them.
   current_.store(periods_.back().get(), std::memory_order_release);
   return periods_.back().get();
 }

@@ -81,6 +81,7 @@ class Counters {
   [[nodiscard]] uint64_t Sum(std::atomic<uint64_t> CounterCell::* counter) const noexcept {
     uint64_t sum = 0;
     for (const CounterCell& cell : cells_) {
+      // Relaxed: a sum of what each thread has counted so far; nothing rests on their order.
       sum += (cell.*counter).load(std::memory_order_relaxed);
     }
     return sum;

@@ -159,6 +159,8 @@ void ConvertWide(const Binding& binding, unsigned generation, Line& line,
 
 template <class Layout>
 void ClearOldEpoch(const Table& table, Line& line) noexcept {
+  // Relaxed: a glance, so that lines without the mark are not written. Then a read-modify-write, so
+  // that no change of what shares the word is lost; acq_rel, as all changes of such words.
   std::atomic<uint64_t>& word = Layout::EpochWord(line, 1 - table.epoch());
   if ((word.load(std::memory_order_relaxed) & kAuxBit) != 0) {
     word.fetch_and(~kAuxBit, std::memory_order_acq_rel);
@@ -240,11 +242,13 @@ void Housekeeping::Start(uint64_t now_ns) noexcept {
   const base::MutexLock lock(mutex_);
   last_ns_ = now_ns;
   ReadWall(now_ns);
+  // Relaxed: this thread has just stored it.
   first_wall_offset_ns_ = wall_offset_ns_.load(std::memory_order_relaxed);
 }
 
 void Housekeeping::ReadWall(uint64_t now_ns) noexcept {
   const int64_t wall_ns = state_.clock.source().WallNow().time_since_epoch().count();
+  // Relaxed: the offset stands alone; nothing else is published with it.
   wall_offset_ns_.store(wall_ns - static_cast<int64_t>(now_ns), std::memory_order_relaxed);
 }
 

@@ -146,6 +146,7 @@ Result<Binding*> SharedState::Bind(const Quota& quota, const BindOptions& own) {
                                              " quotas over its life; make another store"};
   }
   const uint32_t id = binding_count++;
+  // Acquire says more than is needed: only holders of the mutex store here.
   Chunk* chunk = chunks[id / kChunk].load(std::memory_order_acquire);
   if (chunk == nullptr) {
     chunk_owners.push_back(std::make_unique<Chunk>());
@@ -189,6 +190,7 @@ void SharedState::Publish(Binding& binding, const Plan& plan) {
                                                                 : WideLayout::kPayloadBits);
   aligned.epoch_offset_ns = EpochOffset(plan, housekeeping.first_wall_offset_ns());
   static std::atomic<uint64_t> last_serial{0};
+  // Relaxed: only that no two are the same; the plan that carries it is published below.
   aligned.serial = last_serial.fetch_add(1, std::memory_order_relaxed) + 1;
   if (sketch != nullptr) {
     aligned.sketch = algorithm::PlanSketch(plan, clock.max_skew_ns());
@@ -203,6 +205,8 @@ void SharedState::Publish(Binding& binding, const Plan& plan) {
       housekeeping.Retire(binding, published.generation);
     }
   }
+  // Release, both: whoever finds the plan by either finds it complete. The generation first, so
+  // that a state written under the new plan is never met by somebody who cannot look its plan up.
   binding.generations[published.generation].store(&published, std::memory_order_release);
   binding.current.store(&published, std::memory_order_release);
 }

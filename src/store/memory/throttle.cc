@@ -40,6 +40,8 @@ void ThrottledKeys::Prefetch(uint64_t key_hash) const noexcept {
 // The lines' overflow marks must outlive the states that they protect, so the housekeeping has to
 // know how long those may last. Doubled, so that it is told a few times and not each time.
 void ThrottledKeys::RememberFor(uint64_t debt_ns) noexcept {
+  // Relaxed, here and below: a hint of what the housekeeping, which has its own lock, was told. Who
+  // does not see the latest tells it once more.
   if (debt_ns <= horizon_ns_.load(std::memory_order_relaxed)) [[likely]] {
     return;
   }
