@@ -126,8 +126,8 @@ struct Afterwards {
     const uint64_t home = table.HomeOf(hash);
     const uint64_t identity = Layout::IdentityOf(hash, binding.id);
     const base::SpinLockHolder lock(table.StripeOf(home).lock);
-    // Acquire keeps the emptying below behind it: who reads the number after a state that was emptied
-    // reads the new one. Release for those who read the number alone.
+    // Acquire keeps the emptying below behind it: who reads the number after a state that was
+    // emptied reads the new one. Release for those who read the number alone.
     binding.store->ResetsOf(hash).fetch_add(1, std::memory_order_acq_rel);
     Place place;
     while (Cold::Find(table, home, identity, place)) {
