@@ -186,6 +186,20 @@ MaybeFault CheckUndelayed(const QuotaSpec& spec) {
   return std::nullopt;
 }
 
+// The most that this kind of quota takes in this window is what is nearest to any limit beyond it.
+Fault LimitTooLarge(const QuotaSpec& spec) {
+  const std::string found = std::to_string(spec.limit);
+  const std::string most = std::to_string(Quota::kMaxLimit);
+  QuotaSpec largest = spec;
+  largest.limit = Quota::kMaxLimit;
+  const auto quota = Quota::Create(largest);
+  const std::string prefix = "limit: " + most;
+  if (!quota && quota.error().message.starts_with(prefix)) {
+    return {QuotaField::kLimit, "limit: " + found + quota.error().message.substr(prefix.size())};
+  }
+  return {QuotaField::kLimit, TooLarge("limit", found, most)};
+}
+
 // Fills in what defaults stand for and finds the first thing wrong.
 MaybeFault Check(QuotaSpec& spec) {
   if (MaybeFault fault = CheckEnumerators(spec)) {
@@ -203,8 +217,7 @@ MaybeFault Check(QuotaSpec& spec) {
     return Fault{QuotaField::kLimit, TooSmall("limit", std::to_string(spec.limit), "1")};
   }
   if (spec.limit > Quota::kMaxLimit) {
-    return Fault{QuotaField::kLimit,
-                 TooLarge("limit", std::to_string(spec.limit), std::to_string(Quota::kMaxLimit))};
+    return LimitTooLarge(spec);
   }
   if (spec.algorithm == Algorithm::kSlidingLog && spec.limit > Quota::kMaxLogLimit) {
     return Fault{QuotaField::kLimit, TooLarge("limit", std::to_string(spec.limit),

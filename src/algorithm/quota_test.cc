@@ -160,8 +160,15 @@ TEST(QuotaParse, RefusesWhatItCannotMeanAndSaysWhy) {
       {"-0/min", "limit: -0 is not allowed; the least is 1"},
       {"--5/min", "limit: \"--5\" is not a number"},
       {"+5/min", "limit: expected a whole number"},
-      {"4294967296/s", "limit: 4294967296 is not allowed; the most is 4294967295"},
-      {"4295M/s", "limit: 4295M is not allowed; the most is 4294967295"},
+      {"4294967296/s fixed-window", "limit: 4294967296 is not allowed; the most is 4294967295"},
+      {"4294967296/s",
+       "limit: 4294967296 is too large for a sliding window this short; the "
+       "nearest allowed is 16777215"},
+      {"4295M/s burst 1", "limit: 4295000000 is not allowed; the most is 4294967295"},
+      {"4295M/us burst 1",
+       "limit: 4295000000 per 1000 ns is too fast to be met to one part in a "
+       "million; the nearest allowed is 4194304000"},
+      {"5000000000/s sliding-log", "limit: 5000000000 is not allowed; the most is 65536"},
       {"18446744073709551617/s", "18446744073709551617 is not allowed; the most is 4294967295"},
       {"340282366920938463463374607431768211457/s", "is not allowed; the most is 4294967295"},
       {many_nines + "M/s", many_nines + "M is not allowed; the most is 4294967295"},
@@ -249,7 +256,10 @@ TEST(QuotaParse, RefusesWhatItCannotMeanAndSaysWhy) {
       {"10/s sliced-window slices 9", "the nearest that do are 8"},
       {"10/s sliced-window slices 1020", "the nearest that do are 1000"},
       // What the store could not keep to: docs/decisions/0038-limits-and-windows.md.
-      {"5000000000/day", "limit: 5000000000 is not allowed; the most is 4294967295"},
+      {"5000000000/day",
+       "column 1: limit: 5000000000 is too large for a sliding window this short; "
+       "the nearest allowed is 268435455"},
+      {"5000000000/month", "limit: 5000000000 is not allowed; the most is 4294967295"},
       {"16777216/s",
        "column 1: limit: 16777216 is too large for a sliding window this short; the "
        "nearest allowed is 16777215, or choose token-bucket or fixed-window"},
@@ -315,7 +325,8 @@ TEST(QuotaCreate, RefusesValuesOutOfRangeWithTheNearestAllowed) {
   ExpectError(Quota::Create({}), "limit: 0 is not allowed; the least is 1");
   ExpectError(Quota::SlidingWindow(0, 1s), "limit: 0 is not allowed; the least is 1");
   ExpectError(Quota::SlidingWindow(kLeast, 1s), "is not allowed; the least is 1");
-  ExpectError(Quota::SlidingWindow(kMost, 1s), "is not allowed; the most is 4294967295");
+  ExpectError(Quota::SlidingWindow(kMost, 1s), "the nearest allowed is 16777215");
+  ExpectError(Quota::FixedWindow(kMost, 1s), "is not allowed; the most is 4294967295");
   ExpectError(Quota::TokenBucket(1, 1s, -1), "burst: -1 is not allowed; the least is 1");
   ExpectError(Quota::TokenBucket(1, 1s, kLeast), "the least is 1");
   ExpectError(Quota::TokenBucket(1000, 1s, 4294967296),

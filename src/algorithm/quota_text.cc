@@ -1,6 +1,7 @@
 #include "algorithm/quota_text.h"
 
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -148,7 +149,10 @@ bool Parser::Number(Word word, std::string_view field, int64_t& value) {
   if (is_negative || count == 0) {
     return Fail(word.column, TooSmall(field, word.text, "1"));
   }
-  if (count > static_cast<uint64_t>(weir::Quota::kMaxLimit)) {
+  // How large a limit may be depends on what follows it, so it is Check's to say.
+  const auto most = static_cast<uint64_t>(field == "limit" ? std::numeric_limits<int64_t>::max()
+                                                           : weir::Quota::kMaxLimit);
+  if (count > most) {
     return Fail(word.column, TooLarge(field, word.text, std::to_string(weir::Quota::kMaxLimit)));
   }
   value = static_cast<int64_t>(static_cast<uint64_t>(count));
