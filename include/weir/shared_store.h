@@ -125,6 +125,7 @@ struct SharedStoreStats {
   uint64_t repeated_ids = 0;                        // asks answered from the store's memory of ids
   uint64_t refunds = 0;       // charges given back since another quota of the request denied
   uint64_t refunds_lost = 0;  // of those, ones that the store did not take: charged until they fade
+  uint64_t unsure_ids = 0;    // charges with an id whose fate nobody could ask for in time
   uint64_t repaid_units = 0;  // admitted while the store was away, charged to it since
   uint64_t repaid_lost = 0;   // of those, units that could not be
   uint64_t notes = 0;         // keys that are remembered for when the store is away

@@ -5,7 +5,8 @@ namespace weir::redis {
 namespace {
 
 // Who has been well for this long is looked at sooner again. Not less than the longer pause: then
-// any two openings are at least that far apart, whichever pause was the first one's.
+// every opening has ten seconds of its own, either of being well before it or of being left alone
+// after it, and of any three the last is at least so much later than the first.
 constexpr Duration kForgiven = std::chrono::seconds(10);
 // Pauses grow by up to a fifth, so that the nodes of a fleet do not all come back at once.
 constexpr double kJitter = 0.2;
@@ -20,16 +21,16 @@ bool Breaker::OnFailure(Timestamp now, Cause cause, double chance) noexcept {
   }
   Turn(now);
   row_since_ = row_ == 0 ? now : row_since_;
-  failing_since_ = sum_.failures == 0 ? now : failing_since_;
   ++row_;
-  ++slices_[slice_].calls;
-  ++slices_[slice_].failures;
-  ++sum_.calls;
-  ++sum_.failures;
+  for (Tally* const tally : {&slices_[slice_], &sum_}) {
+    ++tally->calls;
+    ++tally->failures;
+  }
+  half_since_ = half_ ? half_since_ : now;
+  half_ = HalfFails();
   const Duration lasted = cause == Cause::kSilence ? options_.silence_min : Duration(0);
   const bool in_a_row = row_ >= options_.consecutive_failures && now - row_since_ >= lasted;
-  const bool half = sum_.calls >= options_.calls_min && 2 * sum_.failures >= sum_.calls &&
-                    now - failing_since_ >= lasted;
+  const bool half = half_ && now - half_since_ >= lasted;
   if (!in_a_row && !half) {
     return false;
   }
@@ -79,6 +80,7 @@ void Breaker::TurnTo(Timestamp now) noexcept {
 void Breaker::Forget() noexcept {
   sum_ = {};
   slices_ = {};
+  half_ = false;
 }
 
 void Breaker::Open(Timestamp now, Duration hold, double chance) noexcept {

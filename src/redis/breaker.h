@@ -1,12 +1,13 @@
 // When a node is left alone. Pure: time and chance come from outside.
 //
 // Closed, it counts. It opens on so many failures in a row, or when half of the last second's calls
-// failed. Where the failure is silence it must also have lasted: a busy client has dozens of calls
-// under way, and a machine that stands still for a moment fails them all together. Open, nobody
-// asks the node for a while. Then it probes: one question at a time, of our own, and so many good
-// answers in a row close it. A node that was only away (its connection ended, it said that it
-// cannot serve) is looked at sooner the first time; one that keeps failing is not, so that a
-// flapping node costs two transitions in ten seconds at most. Pauses differ by chance, so when it
+// failed. Where the failure is silence, either must also have lasted: a busy client has dozens of
+// calls under way, and a machine that stands still for a moment fails them all together. An answer
+// that comes too late is no success; its call has been counted. Open, nobody asks the node for a
+// while. Then it probes: one question at a time, of our own, and so many good answers in a row
+// close it. A node that was only away (its connection ended, it said that it cannot serve) or
+// silent is looked at sooner the first time; one that keeps failing is not, so that in the long run
+// a flapping node costs two transitions in ten seconds at most. Pauses differ by chance, so when it
 // closes others may still leave that node alone: for as long as that may be, it settles.
 #pragma once
 
@@ -37,12 +38,13 @@ class Breaker {
   [[nodiscard]] Timestamp settled_at() const noexcept { return closed_at_ + settle_; }
   [[nodiscard]] uint64_t transitions() const noexcept { return transitions_; }
 
-  // A call was answered, by whatever shows that the node works.
+  // A call was answered in time, by whatever shows that the node works.
   void OnSuccess(Timestamp now) noexcept {
     row_ = 0;
     Turn(now);
     ++slices_[slice_].calls;
     ++sum_.calls;
+    half_ = half_ && HalfFails();
   }
   // True: it opened just now. `chance` is in [0, 1).
   bool OnFailure(Timestamp now, Cause cause, double chance) noexcept;
@@ -69,6 +71,9 @@ class Breaker {
     }
   }
   void TurnTo(Timestamp now) noexcept;
+  [[nodiscard]] bool HalfFails() const noexcept {
+    return sum_.calls >= options_.calls_min && 2 * sum_.failures >= sum_.calls;
+  }
   void Forget() noexcept;
   void Open(Timestamp now, Duration hold, double chance) noexcept;
 
@@ -76,7 +81,8 @@ class Breaker {
   BreakerState state_ = BreakerState::kClosed;
   uint32_t row_ = 0;  // failures without a success between
   Timestamp row_since_{};
-  Timestamp failing_since_{};  // the first failure after a second without
+  bool half_ = false;  // of the last second's calls fail, after each call since then
+  Timestamp half_since_{};
   std::array<Tally, 10> slices_{};
   Tally sum_;  // of all slices
   size_t slice_ = 0;

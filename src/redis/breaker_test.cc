@@ -59,6 +59,21 @@ TEST(BreakerTest, AMomentOfSilenceIsNoReasonHoweverManyItKeptWaiting) {
   EXPECT_TRUE(breaker.OnFailure(kStart + least, Cause::kSilence, 0));
 }
 
+// Nor does it matter that a call failed now and then before.
+TEST(BreakerTest, AMomentOfSilenceIsNoReasonBesideOtherFailuresOfThatSecond) {
+  for (int before = 1; before <= 3; ++before) {
+    Breaker breaker{BreakerOptions{}};
+    Timestamp now = kStart;
+    for (int i = 0; i < before; ++i, now += milliseconds(250)) {
+      EXPECT_FALSE(breaker.OnFailure(now, Cause::kSilence, 0));
+      breaker.OnSuccess(now);
+    }
+    for (int i = 0; i < 100; ++i) {
+      EXPECT_FALSE(breaker.OnFailure(now, Cause::kSilence, 0)) << before;
+    }
+  }
+}
+
 TEST(BreakerTest, WhoIsGoneIsLeftAloneAtOnce) {
   Breaker breaker{BreakerOptions{}};
   for (int i = 0; i < 4; ++i) {
@@ -83,7 +98,15 @@ TEST(BreakerTest, OpensWhenHalfOfTwentyCallsOfASecondFail) {
     EXPECT_FALSE(breaker.OnFailure(now, Cause::kSilence, 0));
   }
   breaker.OnSuccess(now);
-  EXPECT_TRUE(breaker.OnFailure(now, Cause::kSilence, 0));  // the 20th call, the 10th failure
+  Breaker away = breaker;
+  EXPECT_TRUE(away.OnFailure(now, Cause::kAway, 0));  // the 20th call, the 10th failure
+  // Silence must go on for a while, and may end before.
+  EXPECT_FALSE(breaker.OnFailure(now, Cause::kSilence, 0));
+  Breaker well = breaker;
+  now += BreakerOptions{}.silence_min;
+  well.OnSuccess(now);
+  EXPECT_FALSE(well.OnFailure(now, Cause::kSilence, 0));
+  EXPECT_TRUE(breaker.OnFailure(now, Cause::kSilence, 0));
 }
 
 // The second is the last one, whenever it began: a tenth of it is not its half, however it lies.

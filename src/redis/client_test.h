@@ -65,7 +65,8 @@ class ClientTest : public ::testing::Test {
   }
   bool Saw(Trouble trouble) const {
     for (const Event& event : events) {
-      if (event.trouble == trouble && event.kind == Event::Kind::kTrouble) {
+      if (event.trouble == trouble &&
+          (event.kind == Event::Kind::kTrouble || event.kind == Event::Kind::kWarning)) {
         return true;
       }
     }

@@ -62,6 +62,9 @@ std::optional<Redirect> ReadRedirect(std::string_view text, const Address& asked
   }
   const std::string_view where = text.substr(second + 1);
   const size_t colon = where.rfind(':');  // of an IPv6 address, too, the last
+  if (where.substr(0, colon) == "?") {
+    return std::nullopt;  // it has a name that is not known yet
+  }
   uint32_t slot = 0;
   uint16_t port = 0;
   const char* const slot_end = text.data() + second;

@@ -68,12 +68,17 @@ void Engine::Dispatch(Flight& flight) {
     return;
   }
   ++node->counts.calls;
-  if (!node->breaker.closed()) {
+  Offer(*node, flight);
+}
+
+void Engine::Offer(Node& node, Flight& flight) {
+  flight.node = &node;
+  if (!node.breaker.closed()) {
     FailSoon(flight, {.kind = FailureKind::kBreakerOpen, .text = "the breaker is open"});
-  } else if (node->in_flight + node->waiting.size() >= options_.in_flight_max) {
+  } else if (node.in_flight + node.waiting.size() >= options_.in_flight_max) {
     FailSoon(flight, {.kind = FailureKind::kOverloaded, .text = "too many calls are in flight"});
   } else {
-    SendTo(*node, flight);
+    SendTo(node, flight);
   }
 }
 
@@ -165,7 +170,9 @@ void Engine::OnCallReply(Link& link, Flight& flight, const Reply& reply) {
     OnCallError(node, flight, reply.text);
     return;
   }
-  node.breaker.OnSuccess(now_);
+  if (call != nullptr) {
+    node.breaker.OnSuccess(now_);
+  }
   if (node.trouble != Trouble::kNone) {
     Recovered(node, By::kAnswer);
   }
@@ -181,17 +188,17 @@ void Engine::OnCallReply(Link& link, Flight& flight, const Reply& reply) {
 }
 
 void Engine::OnCallError(Node& node, Flight& flight, std::string_view text) {
-  const ServerError error = ServerErrorOf(text);
-  if (IsNodesFault(error)) {
-    CountFailure(node, Breaker::Cause::kAway);
-  } else {
-    node.breaker.OnSuccess(now_);
-  }
   if (flight.call == nullptr) {
     ++node.counts.late_replies;
     wheel_.Remove(flight);
     pool_.Give(flight);
     return;
+  }
+  const ServerError error = ServerErrorOf(text);
+  if (IsNodesFault(error)) {
+    CountFailure(node, Breaker::Cause::kAway);
+  } else {
+    node.breaker.OnSuccess(now_);
   }
   switch (error) {
     case ServerError::kNoScript:
@@ -211,39 +218,15 @@ void Engine::OnCallError(Node& node, Flight& flight, std::string_view text) {
       Pause(node, flight, text);
       return;
     case ServerError::kReadOnly:
-      SetTrouble(node, Trouble::kReadOnly, text);
       RefreshSoon(Duration(0));
-      break;
-    case ServerError::kLoading:
-      SetTrouble(node, Trouble::kLoading, text);
-      break;
-    case ServerError::kOutOfMemory:
-      SetTrouble(node, Trouble::kOutOfMemory, text);
-      break;
-    case ServerError::kMasterDown:
-      SetTrouble(node, Trouble::kMasterDown, text);
-      break;
-    case ServerError::kBusy:
-      SetTrouble(node, Trouble::kBusy, text);
-      break;
-    case ServerError::kNoPermission:
-      SetTrouble(node, Trouble::kPermission, text);
-      break;
-    case ServerError::kNoAuth:
-      SetTrouble(node, Trouble::kPassword, text);
-      break;
-    case ServerError::kMisconfigured:
-      SetTrouble(node, Trouble::kMisconfigured, text);
-      break;
-    case ServerError::kWrongType:
-      WarnOnce(node, Trouble::kWrongType, text);
       break;
     default:
       break;
   }
+  TellError(node, error, text);
   Fail(flight, {.kind = FailureKind::kServer,
                 .server = error,
-                .may_have_run = !ProvesNothingRan(error),
+                .may_have_run = !ProvesNothingRan(error, text),
                 .text = text});
 }
 
@@ -251,9 +234,10 @@ void Engine::OnCallError(Node& node, Flight& flight, std::string_view text) {
 void Engine::Follow(Node& node, Flight& flight, ServerError error, std::string_view text) {
   const bool cluster = options_.topology == Topology::kCluster;
   const auto redirect = ReadRedirect(text, node.address);
-  if (redirect && cluster && flight.redirects >= kRedirectsMax) {
+  if (cluster && (!redirect || flight.redirects >= kRedirectsMax)) {
+    // Whoever it is has no address yet, or two name each other: that will be settled in a moment.
     RefreshSoon(Duration(0));
-    Pause(node, flight, text);  // two that name each other will have agreed in a moment
+    Pause(node, flight, text);
     return;
   }
   Node* const target = redirect && cluster ? FindOrAdd(redirect->to, false) : nullptr;
@@ -275,12 +259,7 @@ void Engine::Follow(Node& node, Flight& flight, ServerError error, std::string_v
     ++target->slots;
     RefreshSoon(Duration(0));
   }
-  if (!target->breaker.closed()) {
-    flight.node = target;
-    FailSoon(flight, {.kind = FailureKind::kBreakerOpen, .text = "the breaker is open"});
-  } else {
-    SendTo(*target, flight);
-  }
+  Offer(*target, flight);
 }
 
 // The slot is on its way, or the Cluster sorts itself out: again in a moment.

@@ -55,6 +55,8 @@ class Engine final : private LinkOwner {
  private:
   // engine.cc: calls.
   void Dispatch(Flight& flight);
+  // To this one, unless it is left alone or has enough to do.
+  void Offer(Node& node, Flight& flight);
   void SendTo(Node& node, Flight& flight);
   void OnCallReply(Link& link, Flight& flight, const codec::resp::Reply& reply);
   void OnCallError(Node& node, Flight& flight, std::string_view text);
@@ -104,9 +106,11 @@ class Engine final : private LinkOwner {
   // engine_events.cc: what is told.
   void SetTrouble(Node& node, Trouble trouble, std::string_view why);
   void WarnOnce(Node& node, Trouble trouble, std::string_view why);
+  // By what an error says, whichever of the two that is.
+  void TellError(Node& node, ServerError error, std::string_view why);
   enum class By : uint8_t { kConnection, kAnswer };
   void Recovered(Node& node, By by);
-  void TellBreaker(Node& node, std::string_view what);
+  void TellBreaker(Node& node);
   void TellTopology(const std::string& text);
 
   const Options options_;

@@ -100,9 +100,18 @@ Lines LinesOf(Trouble trouble) {
     case Trouble::kEvicts:
       return {"its maxmemory-policy lets it forget counts, which gives users fresh limits",
               "set maxmemory-policy noeviction"};
+    case Trouble::kPolicyUnknown:
+      return {"its maxmemory-policy cannot be read, so nobody knows whether it forgets counts",
+              "allow the user +info, and see that the policy is noeviction"};
     case Trouble::kWrongType:
       return {"a key of weir's holds something else",
               "somebody else writes below weir:; give weir a Redis or a database of its own"};
+    case Trouble::kUnknownState:
+      return {"a key of weir's holds what this version of weir cannot read",
+              "a newer weir wrote it, then update this one; or somebody else writes below weir:, "
+              "then give weir a Redis or a database of its own"};
+    case Trouble::kError:
+      return {"it answers with an error", "see the words in brackets; Redis must be 6.2 or later"};
   }
   return {};
 }
@@ -110,11 +119,13 @@ Lines LinesOf(Trouble trouble) {
 }  // namespace
 
 std::string_view NameOf(Trouble trouble) noexcept {
-  constexpr std::array<std::string_view, 24> kNames = {
-      "none",          "unresolved",   "refused",       "unreachable", "silent",   "lost",
-      "tls",           "tls-to-plain", "plain-to-tls",  "not-redis",   "password", "permission",
-      "read-only",     "loading",      "out-of-memory", "master-down", "busy",     "cluster-down",
-      "misconfigured", "is-cluster",   "no-cluster",    "no-master",   "evicts",   "wrong-type"};
+  constexpr std::array<std::string_view, 27> kNames = {
+      "none",          "unresolved", "refused",      "unreachable",    "silent",
+      "lost",          "tls",        "tls-to-plain", "plain-to-tls",   "not-redis",
+      "password",      "permission", "read-only",    "loading",        "out-of-memory",
+      "master-down",   "busy",       "cluster-down", "misconfigured",  "is-cluster",
+      "no-cluster",    "no-master",  "evicts",       "policy-unknown", "wrong-type",
+      "unknown-state", "error"};
   return kNames[std::min(static_cast<size_t>(trouble), kNames.size() - 1)];
 }
 
@@ -130,6 +141,53 @@ std::string_view NameOf(BreakerState state) noexcept {
   return "unknown";
 }
 
+Trouble TroubleOf(ServerError error) noexcept {
+  switch (error) {
+    case ServerError::kReadOnly:
+      return Trouble::kReadOnly;
+    case ServerError::kLoading:
+      return Trouble::kLoading;
+    case ServerError::kOutOfMemory:
+      return Trouble::kOutOfMemory;
+    case ServerError::kMasterDown:
+      return Trouble::kMasterDown;
+    case ServerError::kBusy:
+      return Trouble::kBusy;
+    case ServerError::kNoPermission:
+      return Trouble::kPermission;
+    case ServerError::kNoAuth:
+      return Trouble::kPassword;
+    case ServerError::kClusterDown:
+      return Trouble::kClusterDown;
+    case ServerError::kMisconfigured:
+      return Trouble::kMisconfigured;
+    case ServerError::kWrongType:
+      return Trouble::kWrongType;
+    case ServerError::kUnknownState:
+      return Trouble::kUnknownState;
+    case ServerError::kCrossSlot:
+    case ServerError::kOther:
+      return Trouble::kError;
+    default:
+      return Trouble::kNone;
+  }
+}
+
+namespace {
+
+Event EventOf(Event::Kind kind, const Node& node, Trouble trouble, std::string_view why) {
+  const Lines lines = LinesOf(trouble);
+  std::string text = std::string(node.is_sentinel ? "Sentinel " : "Redis ") + node.name + ": " +
+                     std::string(lines.cause);
+  if (!why.empty()) {
+    text += " [" + std::string(why.substr(0, 200)) + "]";
+  }
+  text += "; " + std::string(lines.fix);
+  return {.kind = kind, .trouble = trouble, .node = node.name, .text = std::move(text)};
+}
+
+}  // namespace
+
 void Engine::SetTrouble(Node& node, Trouble trouble, std::string_view why) {
   node.trouble_seen = now_;
   if (node.trouble == trouble || (IsAway(node.trouble) && IsAway(trouble))) {
@@ -139,28 +197,23 @@ void Engine::SetTrouble(Node& node, Trouble trouble, std::string_view why) {
     node.trouble_since = now_;
   }
   node.trouble = trouble;
-  const Lines lines = LinesOf(trouble);
-  std::string text = std::string(node.is_sentinel ? "Sentinel " : "Redis ") + node.name + ": " +
-                     std::string(lines.cause);
-  if (!why.empty()) {
-    text += " [" + std::string(why.substr(0, 200)) + "]";
-  }
-  text += "; " + std::string(lines.fix);
-  host_.Tell({.kind = Event::Kind::kTrouble,
-              .trouble = trouble,
-              .node = node.name,
-              .text = std::move(text)});
+  host_.Tell(EventOf(Event::Kind::kTrouble, node, trouble, why));
 }
 
 void Engine::WarnOnce(Node& node, Trouble trouble, std::string_view why) {
   const uint32_t bit = uint32_t{1} << static_cast<uint32_t>(trouble);
   if ((node.warned & bit) == 0) {
     node.warned |= bit;
-    const Trouble kept = std::exchange(node.trouble, Trouble::kNone);
-    const Timestamp since = node.trouble_since;
+    host_.Tell(EventOf(Event::Kind::kWarning, node, trouble, why));
+  }
+}
+
+void Engine::TellError(Node& node, ServerError error, std::string_view why) {
+  const Trouble trouble = TroubleOf(error);
+  if (IsWarning(trouble)) {
+    WarnOnce(node, trouble, why);
+  } else if (trouble != Trouble::kNone) {
     SetTrouble(node, trouble, why);
-    node.trouble = kept;
-    node.trouble_since = since;
   }
 }
 
@@ -182,15 +235,15 @@ void Engine::Recovered(Node& node, By by) {
                       std::string(NameOf(over)) + ")"});
 }
 
-void Engine::TellBreaker(Node& node, std::string_view what) {
-  std::string text = "Redis " + node.name + ": breaker " + std::string(what);
-  if (node.breaker.state() == BreakerState::kOpen) {
-    const auto pause =
-        std::chrono::duration_cast<std::chrono::milliseconds>(node.breaker.probe_at() - now_);
+void Engine::TellBreaker(Node& node) {
+  const bool opened = !node.breaker.closed();
+  std::string text = "Redis " + node.name + ": breaker " + (opened ? "open" : "closed");
+  if (opened) {
+    const auto pause = std::chrono::floor<std::chrono::seconds>(node.breaker.probe_at() - now_);
     text += " after repeated failures; not asked for " + std::to_string(pause.count()) +
-            " ms, rules decide by their on-store-failure meanwhile";
+            " s or more, rules decide by their on-store-failure meanwhile";
   }
-  host_.Tell({.kind = Event::Kind::kBreaker,
+  host_.Tell({.kind = opened ? Event::Kind::kOpened : Event::Kind::kClosed,
               .trouble = node.trouble,
               .node = node.name,
               .text = std::move(text)});

@@ -60,8 +60,11 @@ Node* Engine::FindOrAdd(const Address& address, bool is_sentinel) {
     if (node->address == address && node->is_sentinel == is_sentinel) {
       if (node->retired) {
         node->retired = false;
+        node->fresh = !node->ready();
         for (const auto& link : node->links) {
-          link->due = now_;
+          if (link->state() == Link::State::kDown) {
+            link->due = now_;
+          }
         }
         Arm(now_);
       }
@@ -234,6 +237,8 @@ void Engine::OnReady(Link& link) {
   }
   if (node.counts.evicts) {
     WarnOnce(node, Trouble::kEvicts, facts.policy);
+  } else if (facts.policy.empty()) {
+    WarnOnce(node, Trouble::kPolicyUnknown, {});
   }
   node.fresh = false;
   for (Flight* const flight : std::exchange(node.waiting, {})) {
@@ -294,31 +299,29 @@ void Engine::OnAnswer(Link& link, Ask ask, Flight* flight, const Reply& reply) {
     link.silent_since = now_;
   }
   switch (ask) {
-    case Ask::kCall: {
-      Node& node = link.node();
+    case Ask::kCall:
       OnCallReply(link, *flight, reply);
-      if (!node.breaker.closed() && link.awaited() == 0) {
-        TendProbe(node, now_, /*spoke=*/true);
-      }
-      return;
-    }
+      break;
     case Ask::kPing:
       OnPing(link.node(), reply);
-      return;
+      break;
     case Ask::kSlotMap:
       OnSlotMap(link, reply);
-      return;
+      break;
     case Ask::kMaster:
       OnMaster(link, reply);
-      return;
+      break;
     default:
-      return;
+      break;
+  }
+  if (Node& node = link.node(); !node.breaker.closed() && link.awaited() == 0) {
+    TendProbe(node, now_, /*spoke=*/true);
   }
 }
 
 void Engine::CountFailure(Node& node, Breaker::Cause cause) {
   if (node.breaker.OnFailure(now_, cause, Chance())) {
-    TellBreaker(node, "open");
+    TellBreaker(node);
     RefreshSoon(Duration(0));
     Arm(node.breaker.probe_at());
   }
@@ -370,7 +373,7 @@ void Engine::OnPing(Node& node, const Reply& reply) {
   const bool good = !IsNodesFault(error) || error == ServerError::kNoPermission;
   if (node.breaker.OnProbe(now_, good, Chance())) {
     settled_at_ = std::max(settled_at_, node.breaker.settled_at());
-    TellBreaker(node, "closed");
+    TellBreaker(node);
   } else if (node.breaker.state() == BreakerState::kProbing) {
     node.probe_due = now_ + Scaled(kProbePause, 1.0 + kJitter * Chance());
     Arm(node.probe_due);

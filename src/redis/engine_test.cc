@@ -24,7 +24,7 @@ TEST_F(EngineTest, GreetsWithEverythingItWasTold) {
   EXPECT_EQ(node.version, "7.0.0");
   EXPECT_EQ(node.policy, "allkeys-lru");
   EXPECT_TRUE(node.evicts);
-  EXPECT_EQ(Troubles(), std::vector{Trouble::kEvicts});
+  EXPECT_EQ(Troubles(Event::Kind::kWarning), std::vector{Trouble::kEvicts});
   EXPECT_NE(host.events[0].text.find("noeviction"), std::string::npos);
 }
 
@@ -298,6 +298,42 @@ TEST_F(EngineTest, ManyCallsThatAreLateTogetherAreNoSilence) {
   EXPECT_EQ(good.value, "B");
 }
 
+// A call each 25 ms; of five, `late` are answered 20 ms after they were asked.
+class LateAnswers : public EngineTest, public ::testing::WithParamInterface<int> {
+ protected:
+  bool OpensWithin(Duration time) {
+    const Timestamp end = clock.Now() + time;
+    for (int i = 0; clock.Now() < end; ++i) {
+      Probed call;
+      Get(call, "k");
+      Advance(milliseconds(i % 5 < GetParam() ? 20 : 1));
+      line(0).Say("$1\r\nA\r\n");
+      EXPECT_EQ(call.ended, 1);
+      if (engine->status().nodes[0].breaker != BreakerState::kClosed) {
+        return true;
+      }
+      Advance(milliseconds(i % 5 < GetParam() ? 5 : 24));
+    }
+    return false;
+  }
+};
+
+class MostAnswersAreLate : public LateAnswers {};
+INSTANTIATE_TEST_SUITE_P(OfFive, MostAnswersAreLate, ::testing::Values(3, 4, 5));
+TEST_P(MostAnswersAreLate, OpensTheBreakerWithinASecond) {
+  Make("redis://h");
+  Greet(line(0));
+  EXPECT_TRUE(OpensWithin(milliseconds(1000)));
+}
+
+class FewAnswersAreLate : public LateAnswers {};
+INSTANTIATE_TEST_SUITE_P(OfFive, FewAnswersAreLate, ::testing::Values(0, 1, 2));
+TEST_P(FewAnswersAreLate, LeavesTheBreakerClosed) {
+  Make("redis://h");
+  Greet(line(0));
+  EXPECT_FALSE(OpensWithin(std::chrono::seconds(20)));
+}
+
 // A machine that stood still for longer than a moment.
 TEST_F(EngineTest, ANodeThatSpeaksAgainIsAskedAtOnceTheFirstTime) {
   Make("redis://h");
@@ -372,6 +408,41 @@ TEST_F(EngineTest, ErrorsAreToldByKindOnceAndWhenTheyEnd) {
     EXPECT_EQ(event.text.find('\n'), std::string::npos);
   }
   EXPECT_EQ(recovered, 2U);
+}
+
+// The node serves others meanwhile: no trouble of its own, and nothing that ends.
+TEST_F(EngineTest, WhatConcernsSomeKeysOnlyIsToldOnceByKind) {
+  Make("redis://h");
+  Greet(line(0));
+  const std::pair<std::string, Trouble> cases[] = {
+      {"WRONGTYPE Operation against a key holding the wrong kind of value", Trouble::kWrongType},
+      {"WEIRSTATE the key holds a state that this version of weir does not know",
+       Trouble::kUnknownState},
+      {"ERR syntax error script: 7a1d, on @user_script:52.", Trouble::kError}};
+  std::vector<Trouble> expected;
+  for (const auto& [text, trouble] : cases) {
+    for (int i = 0; i < 20; ++i) {
+      Probed call;
+      Get(call, "k");
+      Turn();
+      line(0).Say("-" + text + "\r\n");
+      EXPECT_EQ(call.ended, 1);
+    }
+    expected.push_back(trouble);
+    EXPECT_EQ(Troubles(Event::Kind::kWarning), expected);
+    EXPECT_NE(host.events.back().text.find(text), std::string::npos);
+  }
+  EXPECT_EQ(host.events.size(), 3U);
+  EXPECT_EQ(engine->status().nodes[0].trouble, Trouble::kNone);
+}
+
+TEST_F(EngineTest, APolicyThatCannotBeReadIsTold) {
+  Make("redis://h");
+  line(0).Open();
+  line(0).Say(kHello);
+  line(0).Say("-NOPERM this user has no permissions to run the 'info' command\r\n");
+  EXPECT_EQ(Troubles(Event::Kind::kWarning), std::vector{Trouble::kPolicyUnknown});
+  EXPECT_TRUE(engine->ready());
 }
 
 TEST_F(EngineTest, AWrongPasswordIsNamedAndTriedAgain) {

@@ -185,10 +185,10 @@ class EngineTest : public ::testing::Test {
     engine->Submit(call, {.script = &script, .keys = keys, .arguments = arguments});
   }
 
-  std::vector<Trouble> Troubles() const {
+  std::vector<Trouble> Troubles(Event::Kind kind = Event::Kind::kTrouble) const {
     std::vector<Trouble> troubles;
     for (const Event& event : host.events) {
-      if (event.kind == Event::Kind::kTrouble) {
+      if (event.kind == kind) {
         troubles.push_back(event.trouble);
       }
     }

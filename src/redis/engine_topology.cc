@@ -163,11 +163,10 @@ void Engine::Refresh(Timestamp now) {
 void Engine::OnSlotMap(Link& link, const Reply& reply) {
   Node& asked = link.node();
   if (reply.type == ReplyType::kError) {
-    const bool none = reply.text.find("cluster support disabled") != std::string_view::npos;
-    if (none) {
+    if (reply.text.find("cluster support disabled") != std::string_view::npos) {
       SetTrouble(asked, Trouble::kNoCluster, reply.text);
     } else {
-      SetTrouble(asked, Trouble::kPermission, reply.text);
+      TellError(asked, ServerErrorOf(reply.text), reply.text);
     }
     return;
   }
@@ -208,9 +207,10 @@ void Engine::OnMaster(Link& link, const Reply& reply) {
     if (const auto address = AddressOf(reply.element(0).text, reply.element(1).text)) {
       sentinel_says_.emplace_back(&sentinel, *address);
       ChooseMaster();
+      Recovered(sentinel, By::kAnswer);
     }
   } else if (reply.type == ReplyType::kError) {
-    SetTrouble(sentinel, Trouble::kPermission, reply.text);
+    TellError(sentinel, ServerErrorOf(reply.text), reply.text);
   } else {
     SetTrouble(sentinel, Trouble::kNoMaster, options_.master_name);
   }

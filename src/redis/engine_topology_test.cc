@@ -63,6 +63,38 @@ TEST_F(ClusterEngineTest, FollowsMovedAndRemembersIt) {
   EXPECT_EQ(line(0).Commands(), Strings{"GET foo"});
 }
 
+// Whatever the last question was.
+TEST_F(ClusterEngineTest, ANodeThatSpeaksAgainIsAskedAtOnceAlsoBehindAQuestionOfOurOwn) {
+  Make("redis+cluster://a");
+  Greet(line(0));
+  Advance(milliseconds(1));
+  const std::string slots = "*1\r\n" + Range(0, 16383, "a");
+  (void)line(0).Commands();
+  line(0).Say(slots);
+  Advance(milliseconds(40));
+  Probed patient;
+  Get(patient, "foo", milliseconds(1000));
+  Turn();
+  line(0).Say("-MOVED 12182 a:6379\r\n");  // it goes again; slots are asked for in a moment
+  Advance(milliseconds(22));
+  Probed calls[5];
+  for (Probed& call : calls) {
+    Get(call, "foo");
+    Advance(milliseconds(8));
+  }
+  Advance(milliseconds(10));
+  ASSERT_EQ(engine->status().nodes[0].breaker, BreakerState::kOpen);
+  ASSERT_EQ(line(0).Commands().back(), "CLUSTER SLOTS");
+  for (int i = 0; i < 6; ++i) {
+    line(0).Say("$1\r\nA\r\n");
+  }
+  Turn();
+  EXPECT_EQ(line(0).sent, "");
+  line(0).Say(slots);
+  Turn();
+  EXPECT_EQ(line(0).Commands(), Strings{"PING"});
+}
+
 TEST_F(ClusterEngineTest, ManyRedirectionsCostOneRefresh) {
   MakeCluster();
   std::vector<std::unique_ptr<Probed>> calls;
@@ -196,6 +228,93 @@ TEST_F(ClusterEngineTest, WhatIsNoClusterIsNamed) {
   Advance(milliseconds(1));
   line(0).Say("-ERR This instance has cluster support disabled\r\n");
   EXPECT_EQ(Troubles(), std::vector{Trouble::kNoCluster});
+}
+
+TEST_F(EngineTest, WhyTheSlotsAreNotToldIsNamedByKind) {
+  Make("redis+cluster://a");
+  Greet(line(0));
+  Advance(milliseconds(1));
+  line(0).Say("-LOADING Redis is loading the dataset in memory\r\n");
+  EXPECT_EQ(Troubles(), std::vector{Trouble::kLoading});
+  Advance(milliseconds(600));
+  line(0).Say("-NOPERM this user has no permissions to run the 'cluster|slots' command\r\n");
+  EXPECT_EQ(Troubles(), (std::vector{Trouble::kLoading, Trouble::kPermission}));
+}
+
+TEST_F(ClusterEngineTest, ARedirectionToNobodyIsTriedAgainWhenTheSlotsAreKnown) {
+  MakeCluster();
+  Advance(milliseconds(200));
+  Probed call;
+  Get(call, "foo");
+  Turn();
+  (void)line(1).Commands();
+  line(1).Say("-MOVED 12182 ?:6379\r\n");
+  Advance(milliseconds(2));
+  EXPECT_EQ(call.ended, 0);
+  EXPECT_EQ(engine->status().nodes.size(), 2U);  // none that is called ?
+  const std::vector<std::string> asked = line(0).Commands();
+  const std::vector<std::string> again = line(1).Commands();
+  EXPECT_EQ(std::count(asked.begin(), asked.end(), "CLUSTER SLOTS") +
+                std::count(again.begin(), again.end(), "CLUSTER SLOTS"),
+            1);
+  EXPECT_EQ(std::count(again.begin(), again.end(), "GET foo"), 1);
+}
+
+TEST_F(ClusterEngineTest, ARedirectionIsNoWayAroundTheLimitOfCallsInFlight) {
+  MakeCluster();
+  std::vector<std::unique_ptr<Probed>> calls;
+  const auto fill = [&](std::string_view key) {
+    for (int i = 0; i < 128; ++i) {
+      calls.push_back(std::make_unique<Probed>());
+      Get(*calls.back(), key);
+    }
+  };
+  fill("foo");
+  fill("bar");
+  Turn();
+  EXPECT_EQ(line(0).Commands().size(), 128U);
+  line(1).Say("-ASK 12182 a:6379\r\n");
+  Turn();
+  ASSERT_TRUE(calls.front()->failed);
+  EXPECT_EQ(calls.front()->failed->kind, FailureKind::kOverloaded);
+  EXPECT_FALSE(calls.front()->failed->may_have_run);
+  EXPECT_EQ(line(0).Commands().size(), 0U);
+}
+
+// Back before it is connected: its connecting goes on, and calls wait for it.
+TEST_F(ClusterEngineTest, ANodeThatReturnsWhileItConnectsIsNotGivenUp) {
+  MakeCluster();
+  const auto tell = [&](const std::string& slots) {
+    Advance(milliseconds(200));
+    Probed call;
+    Get(call, "bar");
+    Turn();
+    (void)line(0).Commands();
+    line(0).Say("-MOVED 5061 a:6379\r\n");
+    Advance(milliseconds(2));
+    for (Line* const asked : {&line(0), &line(1)}) {
+      for (const std::string& command : asked->Commands()) {
+        asked->Say(command == "CLUSTER SLOTS" ? slots : "$1\r\nA\r\n");
+      }
+    }
+    Advance(Duration(0));
+  };
+  tell("*3\r\n" + Range(0, 8191, "a") + Range(8192, 12000, "b") + Range(12001, 16383, "c"));
+  ASSERT_EQ(host.lines.size(), 3U);
+  EXPECT_EQ(line(2).address, "c:6379");
+  line(2).Open();  // and is being greeted
+  const std::string without = "*2\r\n" + Range(0, 8191, "a") + Range(8192, 16383, "b");
+  tell(without);
+  tell("*3\r\n" + Range(0, 8191, "a") + Range(8192, 12000, "b") + Range(12001, 16383, "c"));
+  Probed call;
+  Get(call, "foo", std::chrono::seconds(1));
+  Turn();
+  EXPECT_EQ(call.ended, 0);
+  ASSERT_EQ(host.lines.size(), 3U);
+  line(2).Say(kHello);
+  line(2).Say(Info());
+  Turn();
+  EXPECT_EQ(line(2).Commands().back(), "GET foo");
 }
 
 TEST_F(EngineTest, AClusterAskedAsASingleServerIsNamed) {

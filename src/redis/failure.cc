@@ -52,6 +52,7 @@ constexpr std::array kWords = {
     Word{"NOAUTH", ServerError::kNoAuth, "no-auth"},
     Word{"WRONGPASS", ServerError::kNoAuth, "no-auth"},
     Word{"WRONGTYPE", ServerError::kWrongType, "wrong-type"},
+    Word{"WEIRSTATE", ServerError::kUnknownState, "unknown-state"},
     Word{"MISCONF", ServerError::kMisconfigured, "misconfigured"},
     Word{"NOREPLICAS", ServerError::kMisconfigured, "misconfigured"},
     Word{"UNKILLABLE", ServerError::kBusy, "busy"},
@@ -89,14 +90,16 @@ ServerError ServerErrorOf(std::string_view text) noexcept {
   return ServerError::kOther;
 }
 
-bool ProvesNothingRan(ServerError error) noexcept {
+bool ProvesNothingRan(ServerError error, std::string_view text) noexcept {
   switch (error) {
     case ServerError::kNone:
-    case ServerError::kWrongType:     // met by a script that may have written before
-    case ServerError::kNoPermission:  // as well
-    case ServerError::kOutOfMemory:
+    case ServerError::kWrongType:  // met by a script that may have written before
+    case ServerError::kUnknownState:
     case ServerError::kOther:
       return false;
+    case ServerError::kNoPermission:  // of the call itself, or of what its script called
+      return text.starts_with("NOPERM") && text.find("in script") == std::string_view::npos;
+    case ServerError::kOutOfMemory:  // a script is refused its first write, and no later one
     default:
       return true;
   }

@@ -28,6 +28,7 @@ enum class ServerError : uint8_t {
   kNoPermission,  // the ACL forbids the command or the key
   kNoAuth,        // it wants a password, or another one
   kWrongType,     // the key holds something that is not ours
+  kUnknownState,  // WEIRSTATE: the key holds a state of another version, or a text of somebody's
   kNoScript,      // answered by sending the text; a caller does not see it
   kMoved,         // redirected more often than a call may be
   kAsk,
@@ -51,8 +52,8 @@ struct Failure {
 
 // By the first word of an error's text.
 [[nodiscard]] ServerError ServerErrorOf(std::string_view text) noexcept;
-// Whether such an error proves that nothing was run.
-[[nodiscard]] bool ProvesNothingRan(ServerError error) noexcept;
+// Whether an error of that kind and in these words proves that nothing was changed.
+[[nodiscard]] bool ProvesNothingRan(ServerError error, std::string_view text) noexcept;
 // Whether it says that the node cannot serve anybody at present, so that the breaker counts it.
 [[nodiscard]] bool IsNodesFault(ServerError error) noexcept;
 

@@ -24,11 +24,28 @@ TEST(FailureTest, KnowsWhatAScriptMet) {
 }
 
 TEST(FailureTest, OnlyRefusalsProveThatNothingRan) {
-  EXPECT_TRUE(ProvesNothingRan(ServerError::kNoScript));
-  EXPECT_TRUE(ProvesNothingRan(ServerError::kTryAgain));
-  EXPECT_TRUE(ProvesNothingRan(ServerError::kReadOnly));
-  EXPECT_FALSE(ProvesNothingRan(ServerError::kOther));
-  EXPECT_FALSE(ProvesNothingRan(ServerError::kWrongType));
+  const auto proves = [](std::string_view text) {
+    return ProvesNothingRan(ServerErrorOf(text), text);
+  };
+  EXPECT_TRUE(proves("NOSCRIPT No matching script. Please use EVAL."));
+  EXPECT_TRUE(proves("TRYAGAIN Multiple keys request during rehashing of slot"));
+  EXPECT_TRUE(proves("READONLY You can't write against a read only replica."));
+  EXPECT_FALSE(
+      proves("ERR value is not an integer or out of range script: ee29, on @user_script:1."));
+  EXPECT_FALSE(proves("WRONGTYPE Operation against a key holding the wrong kind of value"));
+  // A script that has written is not stopped for want of memory.
+  EXPECT_TRUE(proves("OOM command not allowed when used memory > 'maxmemory'."));
+  EXPECT_TRUE(
+      proves("OOM command not allowed when used memory > 'maxmemory'. script: 7a1d, on "
+             "@user_script:1."));
+  // The ACL may stop it anywhere.
+  EXPECT_TRUE(proves("NOPERM this user has no permissions to run the 'evalsha' command"));
+  EXPECT_FALSE(
+      proves("NOPERM ACL failure in script: User weir has no permissions to run the 'set' "
+             "command script: ee29, on @user_script:1."));
+  EXPECT_FALSE(
+      proves("ERR The user executing the script can't run this command or subcommand "
+             "script: ee29, on @user_script:1."));
 }
 
 TEST(FailureTest, AScriptHasTheDigestThatRedisGivesIt) {

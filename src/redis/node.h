@@ -33,7 +33,7 @@ struct Node {
   Trouble trouble = Trouble::kNone;
   Timestamp trouble_since{};
   Timestamp trouble_seen{};  // the last time
-  uint32_t warned = 0;       // bits of Trouble that are told once and do not end
+  uint32_t warned = 0;       // bits of Trouble: warnings that were told
   NodeStatus counts;
 
   [[nodiscard]] bool ready() const noexcept {

@@ -33,19 +33,29 @@ enum class Trouble : uint8_t {
   kBusy,
   kClusterDown,
   kMisconfigured,
-  kIsCluster,  // asked as a single server, it is part of a Cluster
-  kNoCluster,  // asked as a Cluster, it is none
-  kNoMaster,   // no Sentinel knows the master's name
-  kEvicts,     // maxmemory-policy lets it forget state
-  kWrongType,  // a key of ours holds something else
+  kIsCluster,      // asked as a single server, it is part of a Cluster
+  kNoCluster,      // asked as a Cluster, it is none
+  kNoMaster,       // no Sentinel knows the master's name
+  kEvicts,         // maxmemory-policy lets it forget state
+  kPolicyUnknown,  // nobody says whether it forgets state
+  kWrongType,      // a key of ours holds something else
+  kUnknownState,   // a key of ours holds a state that we cannot read
+  kError,          // an error that has no name of its own here
 };
+
+// Told once, and not of a node that is away: others of its keys are served.
+[[nodiscard]] constexpr bool IsWarning(Trouble trouble) noexcept {
+  return trouble >= Trouble::kEvicts;
+}
+// What an error of the server's says about it; kNone: nothing.
+[[nodiscard]] Trouble TroubleOf(ServerError error) noexcept;
 
 [[nodiscard]] std::string_view NameOf(Trouble trouble) noexcept;
 [[nodiscard]] std::string_view NameOf(BreakerState state) noexcept;
 
 // One line for the log: what, where, why, and what to do about it.
 struct Event {
-  enum class Kind : uint8_t { kTrouble, kRecovered, kBreaker, kTopology };
+  enum class Kind : uint8_t { kTrouble, kWarning, kRecovered, kOpened, kClosed, kTopology };
   Kind kind = Kind::kTrouble;
   Trouble trouble = Trouble::kNone;
   std::string node;  // its address

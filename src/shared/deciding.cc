@@ -54,6 +54,7 @@ void Deciding::Start(SharedRequest& request, Completion& completion,
   open_ = 0;
   now_ns_ = lane_.common.NowNs();
   Prepare();
+  SettleRepeated();
   SettleKnown();
   if (std::none_of(parts_.begin(), parts_.end(),
                    [](const Part& part) { return part.fate == Fate::kOpen; })) {
@@ -85,6 +86,26 @@ void Deciding::Prepare() {
     part.digest = lane_.common.secret.Of(part.quota->scope, part.quota->plan.kind(), ask.key);
     if (lane_.open() && lane_.client().is_divided()) {
       part.group = lane_.client().GroupOf(script::KeyName::OfState(part.digest));
+    }
+  }
+}
+
+// What this node admitted under the id while the store was away, it admits again.
+void Deciding::SettleRepeated() {
+  LocalIds& ids = lane_.common.local_ids;
+  if (request_->id.empty() || !ids.any() || request_->mode == ChargeMode::kDryRun) {
+    return;
+  }
+  for (Part& part : parts_) {
+    if (part.fate != Fate::kOpen) {
+      continue;
+    }
+    if (const auto answer = ids.Find(id_, part.digest, now_ns_)) {
+      part.ask->decision = answer->decision;
+      part.local = answer->receipt;
+      part.fate = Fate::kSettled;
+      part.repeats = true;
+      LaneCounters::Add(lane_.counters().repeated_ids);
     }
   }
 }

@@ -52,6 +52,7 @@ class Deciding {
     Fate fate = Fate::kOpen;
     bool checked = false;  // looked at first
     bool settles = false;  // charged to this node's share as well
+    bool repeats = false;  // answered by this node before, under the same id
     MayHaveRun may_have_run = MayHaveRun::kNo;
     StoreTrouble trouble = StoreTrouble::kNone;
     script::Mark mark;
@@ -93,6 +94,7 @@ class Deciding {
   enum class Phase : uint8_t { kChecking, kCharging };
 
   void Prepare();
+  void SettleRepeated();
   void SettleKnown();
   void HoldToShare(Part& part);
   void LeaveShare(Part& part) noexcept;

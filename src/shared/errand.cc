@@ -149,11 +149,25 @@ void Errand::OnReply(const codec::resp::Reply& reply) noexcept {
   lane_.Recycle(*this);
 }
 
+std::string_view Errand::key() const noexcept {
+  return kind_ == Kind::kUndo ? give_back_.keys().front() : charge_.keys().front();
+}
+
+bool Errand::expired() const noexcept {
+  return lane_.common.NowNs() - asked_ns_ >=
+         static_cast<int64_t>(lane_.common.id_memory_ms) * 1'000'000;
+}
+
 bool Errand::MayTryAgain(const redis::Failure& failure) const {
-  const int64_t age_ns = lane_.common.NowNs() - asked_ns_;
   return (kind_ == Kind::kSure || kind_ == Kind::kUndo) &&
-         failure.kind != redis::FailureKind::kStopped &&
-         age_ns < static_cast<int64_t>(lane_.common.id_memory_ms) * 1'000'000;
+         failure.kind != redis::FailureKind::kStopped && !expired();
+}
+
+void Errand::GiveUp() {
+  LaneCounters& counters = lane_.counters();
+  // Of a charge to be made sure of nobody can tell any more what became of it.
+  LaneCounters::Add(kind_ == Kind::kSure ? counters.unsure : counters.refunds_lost);
+  lane_.Recycle(*this);
 }
 
 void Errand::OnFailure(const redis::Failure& failure) noexcept {
@@ -163,11 +177,11 @@ void Errand::OnFailure(const redis::Failure& failure) noexcept {
     lane_.Later(*this);
     return;
   }
-  if (kind_ == Kind::kSure) {
-    // Nobody can tell any more what became of it.
-  } else if (kind_ == Kind::kRefund || kind_ == Kind::kUndo) {
-    LaneCounters::Add(counters.refunds_lost);
-  } else if (failure.may_have_run) {
+  if (kind_ != Kind::kRepay) {
+    GiveUp();
+    return;
+  }
+  if (failure.may_have_run) {
     LaneCounters::Add(counters.repaid_lost, units_);  // told twice would be worse
   } else {
     lane_.common.book.PutOwedBack({key_[0], key_[1]}, quota_->book, units_, lane_.common.NowNs());

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "redis/call.h"
@@ -28,6 +29,10 @@ class Errand final : public redis::Call {
   void Undo(std::span<const script::Paid> paid, const script::GiveBackCall::Record& record,
             const script::Claim& claim);
   void TryAgain();
+  // Of what is tried again: the first key, the store's memory of the id is over, nobody tries more.
+  [[nodiscard]] std::string_view key() const noexcept;
+  [[nodiscard]] bool expired() const noexcept;
+  void GiveUp();
 
   void OnReply(const codec::resp::Reply& reply) noexcept override;
   void OnFailure(const redis::Failure& failure) noexcept override;

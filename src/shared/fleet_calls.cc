@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "base/wide_math.h"
 #include "shared/fleet_store.h"
 #include "shared/one_call.h"
 #include "shared/receipts.h"
@@ -25,6 +26,7 @@ void Sum(const LaneCounters& from, SharedStoreStats& to) {
   to.repeated_ids += value(from.repeated_ids);
   to.refunds += value(from.refunds);
   to.refunds_lost += value(from.refunds_lost);
+  to.unsure_ids += value(from.unsure);
   to.repaid_units += value(from.repaid_units);
   to.repaid_lost += value(from.repaid_lost);
 }
@@ -125,12 +127,44 @@ ResetOutcome FleetStore::Reset(const SharedQuota& quota, std::string_view key) n
   return call.integers[0] != 0 ? ResetOutcome::kDone : ResetOutcome::kUnknown;
 }
 
+namespace {
+
+// What may be admitted twice: once by the master that was lost, once by the replica that had not
+// heard of it.
+std::string FailoverBound(const Quota& quota) {
+  constexpr Duration kStep = std::chrono::seconds(2);
+  const std::string burst = std::to_string(quota.burst());
+  switch (quota.algorithm()) {
+    case Algorithm::kConcurrency:
+    case Algorithm::kCalendar:
+    case Algorithm::kFixedWindow:
+      return "at most " + burst;
+    default: {
+      const auto window = static_cast<uint64_t>(quota.window().count());
+      const auto step = static_cast<uint64_t>(kStep.count());
+      const uint64_t more = base::MulDivFloor(quota.limit(), step, window) + 1;
+      return "at most " + burst + " and " + std::to_string(more) + " for each 2 s that it took";
+    }
+  }
+}
+
+}  // namespace
+
 std::string FleetStore::Bound(const SharedQuota& quota, OnStoreFailure on_failure) const {
   const std::string nodes = std::to_string(options_.nodes);
+  size_t loops = 0;
+  {
+    const base::MutexLock lock(mutex_);
+    loops = lanes_.size();
+  }
+  const uint64_t in_flight = uint64_t{client_options_.in_flight_max} * loops;
   std::string text =
       "exact over all nodes while Redis answers; a failover of Redis may add what its replica had "
-      "not got: one burst and the rate for as long as it took; with other quotas on other slots of "
-      "a Cluster, a node that ends between charge and refund leaves what it had in flight charged";
+      "not got: " +
+      FailoverBound(quota.quota) +
+      "; with other quotas on other slots of a Cluster, a node that ends between charge and refund "
+      "leaves what it had in flight charged: at most " +
+      std::to_string(in_flight) + " requests of this one";
   switch (on_failure) {
     case OnStoreFailure::kLocal:
       if (quota.quota.algorithm() == Algorithm::kConcurrency) {
@@ -140,7 +174,8 @@ std::string FleetStore::Bound(const SharedQuota& quota, OnStoreFailure on_failur
       }
       return text + "; without Redis each of " + nodes +
              " nodes admits its part from where a key stood: the whole fleet at most one burst "
-             "more than the quota, which is paid back when Redis returns";
+             "more than the quota, " +
+             std::to_string(quota.quota.burst()) + ", which is paid back when Redis returns";
     case OnStoreFailure::kAllow:
       return text + "; without Redis everything is admitted";
     case OnStoreFailure::kDeny:

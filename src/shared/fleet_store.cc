@@ -36,6 +36,11 @@ Result<redis::Options> ClientOptions(const RedisOptions& options) {
   return client;
 }
 
+uint64_t IdMemoryMs(const RedisOptions& options) {
+  return static_cast<uint64_t>(
+      std::chrono::ceil<std::chrono::milliseconds>(options.id_memory).count());
+}
+
 Result<void> CheckOptions(const RedisOptions& options) {
   if (options.nodes < 1 || options.nodes > 65535) {
     return Error::Invalid("nodes: " + std::to_string(options.nodes) +
@@ -94,15 +99,16 @@ FleetStore::FleetStore(const RedisOptions& options, redis::Options client_option
     : options_(options),
       client_options_(std::move(client_options)),
       book_(std::move(book)),
+      local_ids_(IdMemoryMs(options)),
       quotas_(options.nodes, options.clock != nullptr ? *options.clock : SystemClock()),
       secret_(options.fleet_secret),
       common_{.clock = options.clock != nullptr ? *options.clock : SystemClock(),
               .book = *book_,
+              .local_ids = local_ids_,
               .quotas = quotas_,
               .secret = secret_,
               .denial_memory = options.denial_memory,
-              .id_memory_ms = static_cast<uint64_t>(
-                  std::chrono::ceil<std::chrono::milliseconds>(options.id_memory).count()),
+              .id_memory_ms = IdMemoryMs(options),
               .closed_retry = client_options_.breaker.open_after_disconnect},
       events_(options.on_event) {}
 
@@ -130,8 +136,8 @@ Result<void> FleetStore::Start() {
         std::make_unique<Pulse>(own_loop_.context(), [this] { return KeepHouse(); });
   });
   const auto ready = house_->ready.get_future();
-  const bool there = ready.wait_for(options_.start_wait) == std::future_status::ready;
-  return there && !options_.allow_eviction ? RefuseEviction() : Result<void>();
+  (void)ready.wait_for(options_.start_wait);  // what is there by then is looked at
+  return options_.allow_eviction ? Result<void>() : RefuseEviction();
 }
 
 Result<void> FleetStore::RefuseEviction() {

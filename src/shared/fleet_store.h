@@ -28,6 +28,7 @@
 #include "shared/fleet_quota.h"
 #include "shared/key_book.h"
 #include "shared/lane.h"
+#include "shared/local_ids.h"
 #include "shared/local_reservations.h"
 #include "store/redis/key_name.h"
 
@@ -94,6 +95,7 @@ class FleetStore final : public SharedStore {
   const RedisOptions options_;
   const redis::Options client_options_;
   const std::unique_ptr<KeyBook> book_;
+  LocalIds local_ids_;
   QuotaRegistry quotas_;
   const script::KeySecret secret_;
   const Common common_;

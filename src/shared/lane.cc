@@ -10,7 +10,7 @@ namespace weir::shared {
 
 namespace {
 
-StoreTrouble TroubleOf(redis::ServerError error) noexcept {
+StoreTrouble StoreTroubleOf(redis::ServerError error) noexcept {
   switch (error) {
     case redis::ServerError::kOutOfMemory:
       return StoreTrouble::kOutOfMemory;
@@ -26,6 +26,7 @@ StoreTrouble TroubleOf(redis::ServerError error) noexcept {
     case redis::ServerError::kNoAuth:
       return StoreTrouble::kNotAllowed;
     case redis::ServerError::kWrongType:
+    case redis::ServerError::kUnknownState:
       return StoreTrouble::kWrongType;
     case redis::ServerError::kMoved:
     case redis::ServerError::kAsk:
@@ -60,7 +61,7 @@ StoreTrouble TroubleOf(const redis::Failure& failure) noexcept {
     case redis::FailureKind::kTooLarge:
       return StoreTrouble::kOther;
     case redis::FailureKind::kServer:
-      return TroubleOf(failure.server);
+      return StoreTroubleOf(failure.server);
   }
   return StoreTrouble::kOther;
 }
@@ -135,6 +136,8 @@ void Lane::MakeSure(std::span<const script::Ask> asks, const script::Digest& id,
                     const script::Claim& claim, bool admitted) {
   if (Errand* const errand = TakeErrand()) {
     errand->MakeSure(asks, id, claim, admitted ? Errand::Admitted::kYes : Errand::Admitted::kNo);
+  } else {
+    LaneCounters::Add(counters_.unsure);
   }
 }
 
@@ -142,14 +145,17 @@ void Lane::Later(Errand& errand) {
   later_.push_back(&errand);
 }
 
+// Each when its own node is there: another's absence is none of its business.
 void Lane::RetryLater() {
-  if (later_.empty() || !client_->ready()) {
-    return;
-  }
-  const std::vector<Errand*> due = std::move(later_);
-  later_.clear();
-  for (Errand* const errand : due) {
-    errand->TryAgain();
+  const std::vector<Errand*> all = std::exchange(later_, {});
+  for (Errand* const errand : all) {
+    if (errand->expired()) {
+      errand->GiveUp();
+    } else if (client_->IsUsable(redis::SlotOf(errand->key()))) {
+      errand->TryAgain();
+    } else {
+      later_.push_back(errand);
+    }
   }
 }
 

@@ -16,6 +16,7 @@
 #include "redis/client.h"
 #include "shared/fleet_quota.h"
 #include "shared/key_book.h"
+#include "shared/local_ids.h"
 #include "store/redis/other_calls.h"
 
 namespace weir::shared {
@@ -27,6 +28,7 @@ class Errand;
 struct Common {
   const Clock& clock;
   KeyBook& book;
+  LocalIds& local_ids;
   QuotaRegistry& quotas;
   const script::KeySecret& secret;
   Duration denial_memory;
@@ -52,6 +54,7 @@ struct LaneCounters {
   std::atomic<uint64_t> repeated_ids{0};
   std::atomic<uint64_t> refunds{0};
   std::atomic<uint64_t> refunds_lost{0};
+  std::atomic<uint64_t> unsure{0};
   std::atomic<uint64_t> repaid_units{0};
   std::atomic<uint64_t> repaid_lost{0};
 

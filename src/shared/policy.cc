@@ -35,6 +35,9 @@ void Deciding::ApplyPolicy(Part& part, ChargeMode mode) noexcept {
 void Deciding::TakeLocally(Part& part, ChargeMode mode) noexcept {
   lane_.common.book.Take(part.book_key(), part.quota->book, part.ask->cost.units, mode,
                          part.may_have_run, now_ns_, part.ask->decision, &part.local);
+  if (!request_->id.empty() && part.ask->decision.charged != 0) {
+    lane_.common.local_ids.Add(id_, part.digest, {part.ask->decision, part.local}, now_ns_);
+  }
 }
 
 void Deciding::TakeHold(Part& part, ChargeMode mode) noexcept {
@@ -93,8 +96,8 @@ void Deciding::UndoGroups() {
 
 void Deciding::TakeBack(Part& part) noexcept {
   Decision& decision = part.ask->decision;
-  if (decision.charged == 0) {
-    return;
+  if (decision.charged == 0 || part.repeats) {
+    return;  // nothing, or what an earlier request was told of
   }
   if (part.fate == Fate::kStore) {
     LeaveShare(part);
@@ -106,6 +109,9 @@ void Deciding::TakeBack(Part& part) noexcept {
     part.quota->local_holds->Release({part.hold});
   } else {
     lane_.common.book.GiveBack(part.book_key(), part.quota->book, part.local, now_ns_);
+    if (!request_->id.empty()) {
+      lane_.common.local_ids.Remove(id_, part.digest);
+    }
   }
   // It would have fitted by itself: show what is left without it.
   decision.remaining = std::min(decision.remaining + decision.charged, decision.limit);

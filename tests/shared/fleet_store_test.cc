@@ -279,6 +279,18 @@ TEST_F(FleetStoreTest, AReservationThatCameToMoreIsChargedForIt) {
       Eventually([&] { return AskOne(*store_, tokens, "t", {.cost = 0}).remaining == 300; }));
 }
 
+TEST_F(FleetStoreTest, TheBoundIsToldInFigures) {
+  const auto text = [&](const char* quota, OnStoreFailure on_failure) {
+    return store_->Bound(*shared::Bound(*store_, quota), on_failure);
+  };
+  const std::string bucket = text("600/min burst 50", OnStoreFailure::kLocal);
+  EXPECT_NE(bucket.find("at most 50 and 21 for each 2 s"), std::string::npos) << bucket;
+  EXPECT_NE(bucket.find("at most 128 requests of this one"), std::string::npos) << bucket;
+  EXPECT_NE(bucket.find("more than the quota, 50"), std::string::npos) << bucket;
+  const std::string window = text("600/min fixed-window", OnStoreFailure::kDeny);
+  EXPECT_NE(window.find("had not got: at most 600;"), std::string::npos) << window;
+}
+
 TEST_F(FleetStoreTest, HoldsUnderATokenAreRenewed) {
   const SharedQuota* const slots = Bound(*store_, "concurrency 5 lease 60s");
   SharedAsk ask{.quota = slots, .key = "t"};

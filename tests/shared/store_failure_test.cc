@@ -103,6 +103,28 @@ TEST(StoreFailure, HoldsWithoutRedisAreSharesAndALockIsNobodys) {
   EXPECT_FALSE(AskOne(*store, lock, "k").allowed());
 }
 
+TEST(StoreFailure, AnIdThatIsAskedAgainIsChargedOnceWithoutTheStoreToo) {
+  RedisProcess redis({});
+  const auto store = Open(Hasty(UrlOf(redis)));
+  const SharedQuota* const quota = Bound(*store, kSlow);
+  ASSERT_EQ(AskOne(*store, quota, "k").remaining, 99U);
+  redis.Kill();
+  ASSERT_TRUE(
+      Eventually([&] { return AskOne(*store, quota, "k", {.cost = 0}).basis == Basis::kLocal; }));
+  const Decision first = AskOne(*store, quota, "k", {.cost = 10, .id = "one"});
+  EXPECT_EQ(first.basis, Basis::kLocal);
+  EXPECT_EQ(first.remaining, 89U);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(AskOne(*store, quota, "k", {.cost = 10, .id = "one"}).remaining, 89U);
+  }
+  EXPECT_EQ(AskOne(*store, quota, "k", {.cost = 10, .id = "another"}).remaining, 79U);
+  redis.Restart();  // empty
+  ASSERT_TRUE(
+      Eventually([&] { return AskOne(*store, quota, "k", {.cost = 0}).basis == Basis::kStore; }));
+  EXPECT_EQ(AskOne(*store, quota, "k", {.cost = 10, .id = "one"}).remaining, 89U);
+  EXPECT_TRUE(Eventually([&] { return AskOne(*store, quota, "k", {.cost = 0}).remaining == 80U; }));
+}
+
 TEST(StoreFailure, ReservationsWithoutRedisAreSettledHere) {
   const auto store = WithoutRedis();
   const SharedQuota* const quota = Bound(*store, kSlow);
