@@ -86,8 +86,13 @@ class FleetStore final : public SharedStore {
   uint32_t GiveBackLocally(SharedReceipt& receipt) noexcept;
   void KeepLocally(const SharedRequest& request, LocalReservation reservation,
                    std::string_view token) noexcept;
-  // Corrects charges to what they came to, and ends holds. The units given back at the most.
-  uint64_t SettleAll(LocalReservation& reservation, uint64_t actual) noexcept;
+  // Corrects charges to what they came to, and ends holds; as often as it is asked for one token,
+  // once. `lasts_ms`: for how long it may be asked for again.
+  SharedSettlement SettleAll(const LocalReservation& reservation, uint64_t actual,
+                             std::string_view token, uint64_t lasts_ms) noexcept;
+  struct Correction;
+  // What was given back, and the trouble if not all of them were made.
+  SharedSettlement Correct(std::vector<Correction>& corrections) noexcept;
   bool RenewAll(std::span<SharedReceipt> receipts, Duration lasts) noexcept;
   Duration KeepHouse();
   void Publish(Lane& lane);

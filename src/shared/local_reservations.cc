@@ -31,24 +31,27 @@ std::optional<LocalReservation> LocalReservations::Settle(std::string_view token
   if (found == all_.end() || found->second.ends_ns <= now_ns) {
     return std::nullopt;
   }
-  LocalReservation copy = found->second;
-  if (!copy.settled) {
-    found->second.settled = true;
-    found->second.actual = actual;
-    found->second.receipts.clear();
+  LocalReservation& kept = found->second;
+  LocalReservation copy = kept;
+  if (!kept.settled && !kept.unsure) {
+    kept.settled = true;
+    kept.actual = actual;
+    for (SharedReceipt& receipt : kept.receipts) {
+      receipt.charged = receipt.basis == Basis::kStore ? receipt.charged : 0;
+    }
   }
   return copy;
 }
 
-std::vector<SharedReceipt> LocalReservations::Extend(std::string_view token, int64_t ends_ns,
-                                                     int64_t now_ns) {
+std::optional<LocalReservation> LocalReservations::Extend(std::string_view token, int64_t ends_ns,
+                                                          int64_t now_ns) {
   const base::MutexLock lock(mutex_);
   const auto found = all_.find(std::string(token));
   if (found == all_.end() || found->second.settled || found->second.ends_ns <= now_ns) {
-    return {};
+    return std::nullopt;
   }
   found->second.ends_ns = ends_ns;
-  return found->second.receipts;
+  return found->second;
 }
 
 }  // namespace weir::shared

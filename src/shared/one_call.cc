@@ -37,6 +37,7 @@ void OneCall::OnReply(const codec::resp::Reply& reply) noexcept {
 
 void OneCall::OnFailure(const redis::Failure& failure) noexcept {
   trouble = TroubleOf(failure);
+  may_have_run = failure.may_have_run;
   LaneCounters::Add(lane_->counters().troubles[static_cast<size_t>(trouble)]);
   completion_->Done();
 }

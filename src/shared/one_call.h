@@ -28,6 +28,7 @@ class OneCall final : public redis::Call {
 
   // Afterwards. Other than kNone: there is no answer.
   StoreTrouble trouble = StoreTrouble::kNone;
+  bool may_have_run = false;  // although there is no answer
   std::vector<int64_t> integers;
   std::string text;
 

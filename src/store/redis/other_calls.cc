@@ -1,6 +1,7 @@
 #include "store/redis/other_calls.h"
 
 #include <charconv>
+#include <utility>
 
 namespace weir::script {
 
@@ -92,6 +93,9 @@ void GiveBackCall::Encode(std::span<const Paid> paid, const Record* record, cons
   if (record != nullptr) {
     texts_.Add(claim.view());
   }
+  if (const uint64_t memory_ms = std::exchange(memory_ms_, 0); memory_ms != 0) {
+    texts_.AddNumber(memory_ms);
+  }
   texts_.Seal();
 }
 
@@ -138,33 +142,52 @@ std::string OpenRecord(std::string_view record) {
   return "o" + std::string(record);
 }
 
-SmallCall SettleCall(const Digest& token, uint64_t actual) {
+namespace {
+
+SmallCall SettleOrKeep(const Digest& token, std::string actual, uint64_t lasts_ms,
+                       const UnsureRecord* unsure) {
   return {.script = Id::kSettle,
           .key = KeyName::OfReservation(token),
-          .texts = {std::to_string(actual), {}},
-          .count = 1};
+          .texts = {std::move(actual), std::to_string(lasts_ms),
+                    unsure == nullptr ? std::string() : OpenRecord(unsure->record)},
+          .count = unsure == nullptr ? size_t{2} : size_t{3}};
 }
 
-SmallCall KeepCall(const Digest& token, uint64_t lasts_ms) {
-  return {.script = Id::kSettle,
-          .key = KeyName::OfReservation(token),
-          .texts = {std::string(), std::to_string(lasts_ms)},
-          .count = 2};
+// Takes a number and the blank behind it.
+bool TakeNumber(std::string_view& text, uint64_t& number) {
+  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto used = static_cast<size_t>(at - text.data());
+  if (error != std::errc() || used == text.size() || text[used] != ' ') {
+    return false;
+  }
+  text.remove_prefix(used + 1);
+  return true;
+}
+
+}  // namespace
+
+SmallCall SettleCall(const Digest& token, uint64_t actual, const UnsureRecord* unsure) {
+  return SettleOrKeep(token, std::to_string(actual), unsure == nullptr ? 0 : unsure->lasts_ms,
+                      unsure);
+}
+
+SmallCall KeepCall(const Digest& token, uint64_t lasts_ms, const UnsureRecord* unsure) {
+  return SettleOrKeep(token, {}, lasts_ms, unsure);
 }
 
 SettledRecord ReadSettled(std::string_view reply) {
   SettledRecord settled;
   if (reply == "-") {
     settled.reading = SettleReading::kGone;
-  } else if (reply.starts_with('o')) {
-    settled.reading = SettleReading::kOpen;
-    settled.record = reply.substr(1);
-  } else if (reply.starts_with('s')) {
-    const auto read =
-        std::from_chars(reply.data() + 1, reply.data() + reply.size(), settled.actual);
-    if (read.ec == std::errc() && read.ptr == reply.data() + reply.size()) {
+  } else if (TakeNumber(reply, settled.lasts_ms) && !reply.empty()) {
+    const char state = reply.front();
+    reply.remove_prefix(1);
+    if (state == 'o') {
+      settled.reading = SettleReading::kOpen;
+    } else if (state == 's' && TakeNumber(reply, settled.actual)) {
       settled.reading = SettleReading::kSettledBefore;
     }
+    settled.record = reply;
   }
   return settled;
 }

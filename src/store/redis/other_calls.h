@@ -35,6 +35,13 @@ class GiveBackCall {
                   int64_t now_us = 0) {
     Encode(paid, &record, claim, now_us);
   }
+  // The same under an id of its own: given back once within that time, however often it comes, and
+  // answered alike.
+  void EncodeOnce(std::span<const Paid> paid, const Record& record, uint64_t memory_ms,
+                  int64_t now_us = 0) {
+    memory_ms_ = memory_ms;
+    Encode(paid, &record, {}, now_us);
+  }
   [[nodiscard]] Id script() const noexcept { return Id::kGiveBack; }
   [[nodiscard]] std::span<const std::string_view> keys() const noexcept { return texts_.keys(); }
   [[nodiscard]] std::span<const std::string_view> arguments() const noexcept {
@@ -48,13 +55,14 @@ class GiveBackCall {
 
   std::vector<Paid> paid_;
   TextList texts_;
+  uint64_t memory_ms_ = 0;  // of EncodeOnce
 };
 
 // KEYS and ARGV of a call with one key.
 struct SmallCall {
   Id script = Id::kReset;
   KeyName key;
-  std::array<std::string, 2> texts;
+  std::array<std::string, 3> texts;
   size_t count = 0;  // of texts
 };
 
@@ -64,18 +72,26 @@ struct SmallCall {
 [[nodiscard]] SmallCall ResetCall(const Digest& key);
 
 // A reservation's record, whatever the caller writes into it, is kept by
-//   SET <KeyName::OfReservation> RecordOf(record) PX <milliseconds> NX
-// and taken out, once, by kSettle. Its reply is one text: SettledRecord reads it.
+//   SET <KeyName::OfReservation> OpenRecord(record) PX <milliseconds> NX
+// and settled, once, by kSettle. Its reply is one text: ReadSettled reads it.
 [[nodiscard]] std::string OpenRecord(std::string_view record);
-[[nodiscard]] SmallCall SettleCall(const Digest& token, uint64_t actual);
-// The record without changing it, and it lasts that much longer: for renewing what is reserved.
-[[nodiscard]] SmallCall KeepCall(const Digest& token, uint64_t lasts_ms);
+// A record that may not have been written, and how long it lasts if it was not.
+struct UnsureRecord {
+  std::string record;
+  uint64_t lasts_ms = 0;
+};
+[[nodiscard]] SmallCall SettleCall(const Digest& token, uint64_t actual,
+                                   const UnsureRecord* unsure = nullptr);
+// The record without settling it, and it lasts so long from now on: for renewing what is reserved.
+[[nodiscard]] SmallCall KeepCall(const Digest& token, uint64_t lasts_ms,
+                                 const UnsureRecord* unsure = nullptr);
 
 enum class SettleReading : uint8_t { kOpen, kSettledBefore, kGone, kBad };
 struct SettledRecord {
   SettleReading reading = SettleReading::kBad;
+  uint64_t lasts_ms = 0;    // from now on
   uint64_t actual = 0;      // kSettledBefore: what it was settled with
-  std::string_view record;  // kOpen: points into the reply
+  std::string_view record;  // kOpen, kSettledBefore: points into the reply
 };
 [[nodiscard]] SettledRecord ReadSettled(std::string_view reply);
 

@@ -399,7 +399,7 @@ TEST_F(Scripts, ALeaseIsRenewedWhileItLasts) {
   EXPECT_TRUE(Charge(plan).allowed());
 }
 
-TEST_F(Scripts, AReservationIsSettledOnce) {
+TEST_F(Scripts, AReservationIsSettledOnceAndToldAgain) {
   const Digest token = KeySecret("secret").OfName("token");
   const std::string name(KeyName::OfReservation(token).view());
   EXPECT_EQ(ReadSettled(Run(SettleCall(token, 7)).text).reading, SettleReading::kGone);
@@ -409,11 +409,54 @@ TEST_F(Scripts, AReservationIsSettledOnce) {
   const std::string open = Run(SettleCall(token, 7)).text;
   EXPECT_EQ(ReadSettled(open).reading, SettleReading::kOpen);
   EXPECT_EQ(ReadSettled(open).record, "receipts");
-  const SettledRecord before = ReadSettled(Run(SettleCall(token, 9)).text);
+  EXPECT_EQ(ReadSettled(open).lasts_ms, 90'000U);
+  Move(30 * kSecond);
+  const std::string again = Run(SettleCall(token, 9)).text;
+  const SettledRecord before = ReadSettled(again);
   EXPECT_EQ(before.reading, SettleReading::kSettledBefore);
   EXPECT_EQ(before.actual, 7U);
-  Move(91 * kSecond);
+  EXPECT_EQ(before.record, "receipts");
+  EXPECT_EQ(before.lasts_ms, 60'000U);
+  Move(61 * kSecond);
   EXPECT_EQ(ReadSettled(Run(SettleCall(token, 9)).text).reading, SettleReading::kGone);
+}
+
+TEST_F(Scripts, ACopyOfAReservationCountsOnlyIfTheStoreHasNone) {
+  const UnsureRecord copy{.record = "copy", .lasts_ms = 60'000};
+  const Digest token = KeySecret("secret").OfName("token");
+  const std::string name(KeyName::OfReservation(token).view());
+  const std::string settled = Run(SettleCall(token, 7, &copy)).text;
+  EXPECT_EQ(ReadSettled(settled).reading, SettleReading::kOpen);
+  EXPECT_EQ(ReadSettled(settled).record, "copy");
+  // The one that was on its way comes too late.
+  host_.redis().Run({"SET", name, OpenRecord("receipts"), "PX", "60000", "NX"});
+  const std::string again = Run(SettleCall(token, 9)).text;
+  EXPECT_EQ(ReadSettled(again).reading, SettleReading::kSettledBefore);
+  EXPECT_EQ(ReadSettled(again).record, "copy");
+
+  const Digest other = KeySecret("secret").OfName("other");
+  host_.redis().Run({"SET", std::string(KeyName::OfReservation(other).view()),
+                     OpenRecord("receipts"), "PX", "60000", "NX"});
+  const std::string there = Run(SettleCall(other, 7, &copy)).text;
+  EXPECT_EQ(ReadSettled(there).record, "receipts");
+}
+
+TEST_F(Scripts, WhatIsGivenBackUnderAnIdIsGivenBackOnce) {
+  const SharedPlan plan = PlanOf("10/day");
+  Mark mark;
+  EXPECT_TRUE(Charge(plan, 6, &mark).allowed());
+  const Digest id = KeySecret("secret").OfName("id");
+  for (int i = 0; i < 3; ++i) {
+    GiveBackCall call;
+    Paid paid{&plan, KeyOf(plan), mark};
+    paid.mark.charged = 2;
+    call.EncodeOnce({&paid, 1}, {.key = paid.key, .id = id}, 60'000);
+    uint32_t units = 0;
+    const ScriptReply reply = Run(call.script(), call.keys(), call.arguments());
+    ASSERT_TRUE(call.Decode(reply.integers, {&units, 1}));
+    EXPECT_EQ(units, 2U);
+  }
+  EXPECT_EQ(Charge(plan, 0).remaining, 6U);
 }
 
 TEST_F(Scripts, ACalendarPeriodIsTheStoresNotTheCallers) {
