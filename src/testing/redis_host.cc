@@ -137,7 +137,30 @@ class RedisHost::Connection {
   size_t at_ = 0;
 };
 
-RedisHost::RedisHost(const std::vector<uint16_t>& ports, uint64_t spare_ms) : first_(ports[0]) {
+namespace {
+
+// Stands before a script, which then reads the test's clock, and whose absolute ends become far
+// ones.
+std::string GivenTime(uint64_t spare_ms) {
+  return R"(local real = redis
+local redis = {error_reply = real.error_reply, call = function(...)
+  local words = {...}
+  if words[1] == 'TIME' then
+    local text = real.call('GET', 'clock')
+    return {string.sub(text, 1, -7), string.sub(text, -6)}
+  elseif words[4] == 'PXAT' then
+    return real.call('SET', words[2], words[3], 'PX', ')" +
+         std::to_string(spare_ms) + R"(')
+  end
+  return real.call(...)
+end}
+)";
+}
+
+}  // namespace
+
+RedisHost::RedisHost(const std::vector<uint16_t>& ports, uint64_t spare_ms, Time time)
+    : first_(ports[0]) {
   for (const uint16_t port : ports) {
     auto& connection = connections_[port] = std::make_unique<Connection>(port);
     hashes_.clear();
@@ -147,6 +170,9 @@ RedisHost::RedisHost(const std::vector<uint16_t>& ports, uint64_t spare_ms) : fi
       const size_t at = text.find(spare);
       if (spare_ms != 0 && at != std::string::npos) {
         text.replace(at, spare.size(), "local SPARE = " + std::to_string(spare_ms) + " ");
+      }
+      if (time == Time::kGiven) {
+        text = GivenTime(spare_ms) + text;
       }
       connection->Write(Encode(std::vector<std::string>{"SCRIPT", "LOAD", text}));
       hashes_.push_back(connection->Read().text);
@@ -158,6 +184,11 @@ RedisHost::RedisHost(const std::vector<uint16_t>& ports, uint64_t spare_ms) : fi
 }
 
 RedisHost::~RedisHost() = default;
+
+void RedisHost::SetTime(int64_t now_us) {
+  const std::vector<std::vector<std::string>> set = {{"SET", "clock", std::to_string(now_us)}};
+  (void)Ask(set);
+}
 
 RedisHost::Connection& RedisHost::ConnectionOf(const std::string& key) {
   const auto home = homes_.find(TagOf(key));

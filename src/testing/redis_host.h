@@ -17,11 +17,14 @@ class RedisHost final : public ScriptHost {
  public:
   // `spare_ms` other than 0: how long states outlive their use, in place of what the scripts say,
   // so that Redis does not drop what is live at the time that a test names.
-  explicit RedisHost(const std::vector<uint16_t>& ports, uint64_t spare_ms = 0);
+  // kGiven, for one server: SetTime says what its TIME answers to the scripts.
+  enum class Time : uint8_t { kOwn, kGiven };
+  explicit RedisHost(const std::vector<uint16_t>& ports, uint64_t spare_ms = 0,
+                     Time time = Time::kOwn);
   ~RedisHost() override;
 
   std::vector<ScriptReply> Run(std::span<const ScriptQuestion> questions) override;
-  void SetTime(int64_t) override {}
+  void SetTime(int64_t now_us) override;
 
   // Plain commands to the first server, pipelined.
   std::vector<ScriptReply> Ask(std::span<const std::vector<std::string>> commands);

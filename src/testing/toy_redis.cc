@@ -50,7 +50,8 @@ ToyRedis::Entry* ToyRedis::Find(const std::string& key) {
   if (it == entries_.end()) {
     return nullptr;
   }
-  if (it->second.expires_ms.has_value() && *it->second.expires_ms < now_us_ / 1000) {
+  if (!keeps_ended_ && it->second.expires_ms.has_value() &&
+      *it->second.expires_ms < now_us_ / 1000) {
     entries_.erase(it);
     return nullptr;
   }
@@ -101,7 +102,7 @@ ToyReply ToyRedis::Run(const Command& command) {
     return ToyReply::Integer(entry == nullptr ? -2
                              : !entry->expires_ms.has_value()
                                  ? -1
-                                 : *entry->expires_ms - now_us_ / 1000);
+                                 : std::max<int64_t>(*entry->expires_ms - now_us_ / 1000, 0));
   }
   if (name == "PERSIST") {
     const bool had = entry != nullptr && entry->expires_ms.has_value();

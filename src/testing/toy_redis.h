@@ -41,6 +41,8 @@ class ToyRedis {
   [[nodiscard]] size_t size() const noexcept { return entries_.size(); }
   [[nodiscard]] size_t CountWithoutTtl() const;
   void Clear() { entries_.clear(); }
+  // What has ended stays, for those who set the clock back.
+  void KeepEnded() noexcept { keeps_ended_ = true; }
 
  private:
   // As Redis orders them: by score, then by member.
@@ -64,6 +66,7 @@ class ToyRedis {
 
   std::map<std::string, Entry> entries_;
   int64_t now_us_ = 0;
+  bool keeps_ended_ = false;
 };
 
 }  // namespace weir::testing

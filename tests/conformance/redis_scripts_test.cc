@@ -40,6 +40,25 @@ TEST(RedisScripts, AnswerAsTheLawsDoWhenTheClockStepsBackAndForth) {
   EXPECT_EQ(host.redis().CountWithoutTtl(), 0U);
 }
 
+// The same by the store's own clock, which the short way of the bucket reads: calls that say their
+// time do not take it. What a step forward would end is kept, as the laws keep it.
+TEST(RedisScripts, TheShortWayOfTheBucketAnswersAsTheLawDoesWhenTheClockSteps) {
+  LuaHost host;
+  host.redis().KeepEnded();
+  Random random(kSeed + 4);
+  for (int trace = 0; trace < 1000;) {
+    const Quota quota = RandomShared(random);
+    if (quota.algorithm() != Algorithm::kTokenBucket &&
+        quota.algorithm() != Algorithm::kLeakyBucket) {
+      continue;
+    }
+    const TraceOptions options{
+        .steps = 100, .steps_back = true, .name = "own " + std::to_string(trace) + " "};
+    ASSERT_EQ(FollowModel(host, quota, random, options), "") << "trace " << trace;
+    ++trace;
+  }
+}
+
 TEST(RedisScripts, AnswerAsMemoryAndTheOraclesDo) {
   LuaHost host;
   Random random(kSeed + 2);

@@ -56,6 +56,26 @@ TEST(RedisServer, AnswersAsTheLawsDoWhenTheClockSteps) {
       << replies[1].text;
 }
 
+// The short way of the bucket reads the clock itself, and may answer without saying its time.
+TEST(RedisServer, TheShortWayOfTheBucketAnswersAsTheLawDoesWhenTheClockSteps) {
+  const RedisProcess redis({});
+  RedisHost host({redis.port()}, kLongMs, RedisHost::Time::kGiven);
+  Random random(kSeed + 4);
+  for (int trace = 0; trace < 60;) {
+    const Quota quota = RandomShared(random);
+    if (quota.algorithm() != Algorithm::kTokenBucket &&
+        quota.algorithm() != Algorithm::kLeakyBucket) {
+      continue;
+    }
+    const TraceOptions options{.clock = TraceClock::kHost,
+                               .steps = 300,
+                               .steps_back = trace % 3 != 0,
+                               .name = "own " + std::to_string(trace) + " "};
+    ASSERT_EQ(FollowModel(host, quota, random, options), "") << "trace " << trace;
+    ++trace;
+  }
+}
+
 TEST(RedisServer, AClusterAnswersAsTheLawsDo) {
   RedisCluster cluster(3);
   Random random(kSeed + 2);
