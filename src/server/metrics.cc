@@ -199,6 +199,9 @@ void FleetFamilies(const SharedStoreStats& fleet, const std::vector<redis::NodeS
                "Charges given back since another quota of the request denied.", fleet.refunds);
   page.Counter("weir_fleet_refunds_lost_total", "Those of them that the store did not take.",
                fleet.refunds_lost);
+  page.Counter("weir_fleet_unsure_ids_total",
+               "Charges with an id of which nobody could find out in time whether they were made.",
+               fleet.unsure_ids);
   page.Counter("weir_fleet_repaid_units_total",
                "Units admitted while the store was away, and charged to it since.",
                fleet.repaid_units);

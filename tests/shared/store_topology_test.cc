@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/fault_proxy.h"
 #include "tests/shared/store_testing.h"
 
 namespace weir::shared {
@@ -154,6 +155,28 @@ TEST(StoreTopology, AListOfInstancesIsExactAndOneOfThemMayDie) {
   }
   instances[1]->Restart();
   EXPECT_TRUE(Eventually([&] { return count_local(true) == 0; }));
+}
+
+// What became of a charge is found out where its key is, whoever else is away.
+TEST(StoreTopology, AChargeWhoseReplyIsLostIsUndoneAlthoughAnotherInstanceIsDead) {
+  RedisProcess dead({});
+  RedisProcess redis({});
+  testing::FaultProxy proxy({.upstream = redis.address()});
+  const auto store = Open(
+      Patient("redis+list://" + dead.address() + ",127.0.0.1:" + std::to_string(proxy.port())));
+  const SharedQuota* const quota = Bound(*store, kSlow);
+  std::string key;
+  for (int i = 0; redis.Ask({"DBSIZE"}) == "0"; ++i) {
+    key = std::to_string(i);
+    ASSERT_TRUE(AskOne(*store, quota, key).allowed());
+  }
+  dead.Kill();
+  proxy.Set({.drop_share = 1});
+  const AskOptions lost{.cost = 10, .on_failure = OnStoreFailure::kDeny, .id = "lost"};
+  EXPECT_EQ(AskOne(*store, quota, key, lost).basis, Basis::kClosed);
+  proxy.Set({});
+  EXPECT_TRUE(Eventually([&] { return Left(*store, key) == 99U; }));
+  EXPECT_EQ(store->Stats().unsure_ids, 0U);
 }
 
 TEST(StoreTopology, SeveralQuotasOnAListAreChargedAllOrNone) {
