@@ -3,8 +3,8 @@
 --   on, if it is read only or is not there; its record, if whoever asks has a copy and does not
 --   know whether it was written: then it is written now, so that only this one counts
 -- Reply: a text: the milliseconds that it lasts yet, a blank, and 'o' with the record if it was
---   open (and is settled now); 's' with what it was settled with before, a blank and the record; or '-'
---   alone if there is none. The record is told again, since an answer may be lost: what follows
+--   open (and is settled now); 's' with what it was settled with before, a blank and the record; or
+--   '-' alone if there is none. The record is told again, since an answer may be lost: what follows
 --   from it is done under ids (tail_give_back.lua), and so once.
 local text, left = call('GET', KEYS[1]), call('PTTL', KEYS[1])
 if not text then
