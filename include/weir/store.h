@@ -41,8 +41,8 @@ struct MemoryOptions {
   Duration max_skew = std::chrono::seconds(1);  // how far a caller's `now` may be from our clock
   uint64_t fleet_secret = 0;     // shifts per-key windows; the same on every node of a fleet
   const Clock* clock = nullptr;  // nullptr: SystemClock(). Must outlive the store.
-  // Threads that contend for one key take units of it ahead, a few hundred at the most, and spend
-  // them without meeting one another: docs/decisions/0020. Never admits more.
+  // Threads that contend for one key take units of it ahead, for 1024 requests at the most, and
+  // spend them without meeting one another: docs/decisions/0020. Never admits more.
   bool hot_keys = true;
 
   // Layout. Buckets and gaps at whole microseconds take 8-byte slots, all else 16-byte slots.
