@@ -42,15 +42,14 @@ TEST(RedisScripts, AnswerAsTheLawsDoWhenTheClockStepsBackAndForth) {
 
 // The same by the store's own clock, which the short way of the bucket reads: calls that say their
 // time do not take it. What a step forward would end is kept, as the laws keep it.
-TEST(RedisScripts, TheShortWayOfTheBucketAnswersAsTheLawDoesWhenTheClockSteps) {
+TEST(RedisScripts, AnswerAsTheLawsDoWhenTheStoresOwnClockSteps) {
   LuaHost host;
   host.redis().KeepEnded();
   Random random(kSeed + 4);
   for (int trace = 0; trace < 1000;) {
     const Quota quota = RandomShared(random);
-    if (quota.algorithm() != Algorithm::kTokenBucket &&
-        quota.algorithm() != Algorithm::kLeakyBucket) {
-      continue;
+    if (quota.algorithm() == Algorithm::kConcurrency) {
+      continue;  // tests of its own, below
     }
     const TraceOptions options{
         .steps = 100, .steps_back = true, .name = "own " + std::to_string(trace) + " "};

@@ -15,8 +15,9 @@ local function sliced_count(counters, i)
   return (unpack('<I5', counters, i * 5 - 4))
 end
 
--- The newest slice, the sum, the counters, whether the state was cut.
-local function sliced_load(key, now, slice, slices, most)
+-- The newest slice, the sum, the counters, whether the state was cut. still: slices that have
+-- passed stay, so that what is written back is as old as it was.
+local function sliced_load(key, now, slice, slices, most, still)
   local id = floor(now / slice)
   local v = call('GET', key)
   if not v then
@@ -28,11 +29,12 @@ local function sliced_load(key, now, slice, slices, most)
   local _, old, _, old_slices, newest, sum = unpack('<BdI4I2I7I6', v)
   local counters = string.sub(v, 29)
   local cut = false
+  local changed = old ~= slice or old_slices ~= slices
   local here = old == slice and id or floor(now / old)
   if newest * old - now > old * old_slices then  -- the clock was set back by more than a window
     newest, cut = here, true
   end
-  if here > newest then
+  if here > newest and (changed or not still) then
     local gone = min(here - newest, old_slices + 1)
     for i = 1, gone do
       sum = sum - sliced_count(counters, i)
@@ -40,7 +42,7 @@ local function sliced_load(key, now, slice, slices, most)
     counters = string.sub(counters, gone * 5 + 1) .. string.rep('\0', gone * 5)
     newest = here
   end
-  if old ~= slice or old_slices ~= slices then  -- the units in use begin anew in these slices
+  if changed then  -- the units in use begin anew in these slices
     sum = min(sum, most)
     return id, sum, string.rep('\0', slices * 5) .. pack('<I5', sum), true
   end
@@ -109,12 +111,12 @@ end
 -- the units, and 0.
 local function sliced_back(key, a, now)
   local units, limit, most, slice, slices, mark = unpack('<dddddd', a)
-  local id, sum, counters = sliced_load(key, now, slice, slices, most)
+  local id, sum, counters = sliced_load(key, now, slice, slices, most, true)
   if not id then
     return nil
   end
   local i = slices + 1 - (id - mark)
-  if not counters or i < 1 or i > slices + 1 then
+  if not counters or i < 1 or i > slices + 1 or mark < floor(now / slice) - slices then
     return 0, 0
   end
   local count = sliced_count(counters, i)
