@@ -2,6 +2,10 @@
 // and the base is an instant in units of a quarter of what a lane can hold. So one word is read,
 // drained and charged at once, and a compare-and-swap of it changes all lanes together.
 //
+// A lane counts from 1. One of 0 was not charged for so long that it has no bearing on anything: a
+// window's charges count for some time after they have drained, and who was never charged must not
+// look like who was charged just before the base.
+//
 // A key has some of a word's lanes. Its estimate is the earliest of them: other keys can only have
 // moved a lane later, so the estimate is never before what the key itself was charged. A charge
 // moves each of its lanes to the new instant unless it is past that already (conservative update).
@@ -25,7 +29,11 @@ struct SketchWord {
   static constexpr unsigned kUnitBits = kLaneBits - 2;
   static constexpr unsigned kWrapBits = kUnitBits + 16;  // ticks until a base repeats
   // A debt of this much on top of a base up to a unit old still fits.
-  static constexpr uint64_t kToleranceMax = uint64_t{3} << kUnitBits;
+  static constexpr uint64_t kToleranceMax = (uint64_t{3} << kUnitBits) - 1;
+  // No charge counts for longer than this after it has drained: two windows of any quota.
+  static constexpr int64_t kPast = int64_t{1} << (kUnitBits + 11);
+  // The instant of a lane that was not charged; before any other, and far from overflow.
+  static constexpr int64_t kNever = -(int64_t{1} << 62);
 
   // Which lanes a key has, as a bit each. Two of four, or one of two.
   static unsigned Choose(uint64_t hash) noexcept {
@@ -49,7 +57,7 @@ struct SketchWord {
     for (unsigned i = 0; i < kLanes; ++i) {
       least = (chosen >> i & 1U) != 0 ? std::min(least, LaneOf(word, i)) : least;
     }
-    return BaseOf(word, near) + least;
+    return InstantOf(BaseOf(word, near), least);
   }
 
   // The word with the chosen lanes at `until` or later. What a lane cannot hold is cut off, which
@@ -58,32 +66,25 @@ struct SketchWord {
     const int64_t old_base = BaseOf(word, now);
     const int64_t new_base = std::max(old_base, now >> kUnitBits << kUnitBits);
     const int64_t passed = new_base - old_base;
-    const int64_t raised = std::clamp<int64_t>(until - new_base, 0, kLaneMax);
+    const int64_t raised = std::clamp<int64_t>(until - new_base + 1, 1, kLaneMax);
     uint64_t result = Based(new_base);
     for (unsigned i = 0; i < kLanes; ++i) {
-      const int64_t drained = std::max<int64_t>(LaneOf(word, i) - passed, 0);
+      const int64_t drained = Rebased(LaneOf(word, i), passed);
       const int64_t lane = (chosen >> i & 1U) != 0 ? std::max(drained, raised) : drained;
       result |= static_cast<uint64_t>(lane) << (i * kLaneBits);
     }
     return result;
   }
 
-  // Every lane at `tick`.
-  static uint64_t At(int64_t tick) noexcept {
-    const int64_t base = tick >> kUnitBits << kUnitBits;
-    uint64_t result = Based(base);
-    for (unsigned i = 0; i < kLanes; ++i) {
-      result |= static_cast<uint64_t>(tick - base) << (i * kLaneBits);
-    }
-    return result;
-  }
+  // No lane charged; a base near `tick`.
+  static uint64_t Empty(int64_t tick) noexcept { return Based(tick >> kUnitBits << kUnitBits); }
 
   static int64_t Latest(uint64_t word, int64_t near) noexcept {
     int64_t latest = 0;
     for (unsigned i = 0; i < kLanes; ++i) {
       latest = std::max(latest, LaneOf(word, i));
     }
-    return BaseOf(word, near) + latest;
+    return InstantOf(BaseOf(word, near), latest);
   }
 
   // Of each lane the later one: no estimate becomes earlier than it was in either word.
@@ -94,7 +95,7 @@ struct SketchWord {
     uint64_t result = Based(base);
     for (unsigned i = 0; i < kLanes; ++i) {
       const int64_t lane =
-          std::max({LaneOf(a, i) - (base - base_a), LaneOf(b, i) - (base - base_b), int64_t{0}});
+          std::max(Rebased(LaneOf(a, i), base - base_a), Rebased(LaneOf(b, i), base - base_b));
       result |= static_cast<uint64_t>(lane) << (i * kLaneBits);
     }
     return result;
@@ -103,6 +104,16 @@ struct SketchWord {
  private:
   static int64_t LaneOf(uint64_t word, unsigned i) noexcept {
     return static_cast<int64_t>(word >> (i * kLaneBits)) & kLaneMax;
+  }
+
+  static int64_t InstantOf(int64_t base, int64_t lane) noexcept {
+    return lane != 0 ? base + lane - 1 : kNever;
+  }
+
+  // The lane from a base that is later by `passed`. What has drained by then is kept as if it had
+  // just done so.
+  static int64_t Rebased(int64_t lane, int64_t passed) noexcept {
+    return std::max(lane - passed, std::min<int64_t>(lane, 1));
   }
 
   static uint64_t Based(int64_t base) noexcept {

@@ -24,7 +24,7 @@ struct Model {
   std::array<int64_t, Lanes::kLanes> lanes;
   uint64_t word;
 
-  explicit Model(int64_t now) : word(Lanes::At(now)) { lanes.fill(now); }
+  explicit Model(int64_t now) : word(Lanes::Empty(now)) { lanes.fill(now); }
 
   void Raise(unsigned chosen, int64_t now, int64_t until) {
     word = Lanes::Raise(word, chosen, now, until);
@@ -102,7 +102,7 @@ TYPED_TEST(SketchWordTest, NeverMovesALaneBack) {
 TYPED_TEST(SketchWordTest, CutsOffOnlyWhatIsBeyondEveryTolerance) {
   using Lanes = TypeParam;
   for (int64_t now : {int64_t{0}, int64_t{1} << Lanes::kUnitBits, (int64_t{1} << 40) - 1}) {
-    const uint64_t word = Lanes::Raise(Lanes::At(now), 1U, now, now + (int64_t{1} << 45));
+    const uint64_t word = Lanes::Raise(Lanes::Empty(now), 1U, now, now + (int64_t{1} << 45));
     EXPECT_GE(Lanes::Estimate(word, 1U, now), now + static_cast<int64_t>(Lanes::kToleranceMax));
     EXPECT_LE(Lanes::Estimate(word, 2U, now), now) << "the next lane has nothing of it";
   }
@@ -111,11 +111,28 @@ TYPED_TEST(SketchWordTest, CutsOffOnlyWhatIsBeyondEveryTolerance) {
 TYPED_TEST(SketchWordTest, IsReadRightUpToHalfAWrapAway) {
   using Lanes = TypeParam;
   const int64_t written = (int64_t{1} << 48) + 12345;
-  const uint64_t word = Lanes::At(written);
+  const uint64_t word = Lanes::Raise(Lanes::Empty(written), 1U, written, written);
   for (const int64_t units : {-0x7fff, -1, 0, 1, 0x7fff}) {
     const int64_t near = written + units * (int64_t{1} << Lanes::kUnitBits);
     EXPECT_EQ(Lanes::Latest(word, near), written) << units;
     EXPECT_EQ(Lanes::Estimate(word, 1U, near), written) << units;
+  }
+}
+
+TYPED_TEST(SketchWordTest, KnowsALaneThatWasNeverChargedFromOneThatHasDrained) {
+  using Lanes = TypeParam;
+  const int64_t unit = int64_t{1} << Lanes::kUnitBits;
+  int64_t now = 1000 * unit;
+  uint64_t word = Lanes::Empty(now);
+  EXPECT_EQ(Lanes::Latest(word, now), Lanes::kNever);
+  word = Lanes::Raise(word, 1U, now, now);
+  for (int i = 0; i < 9; ++i) {
+    EXPECT_GE(Lanes::Estimate(word, 1U, now), 1000 * unit) << "never before what it was charged";
+    EXPECT_EQ(Lanes::Estimate(word, 2U, now), Lanes::kNever);
+    EXPECT_EQ(Lanes::Estimate(Lanes::Merge(word, Lanes::Empty(now + unit), now), 2U, now),
+              Lanes::kNever);
+    now += unit;
+    word = Lanes::Raise(word, 1U, now, now - 3);
   }
 }
 

@@ -95,6 +95,49 @@ TEST(Precision, AKeyGetsASlotPastHalfOfWhatFitsInTheSketch) {
   EXPECT_EQ(in_sketch(*Quota::Parse("80/h fixed-window")), 10) << "a quarter fits there at once";
 }
 
+// What a fresh key asks for at once it gets, whatever the sketch can hold of it: a slot decides.
+// Shortly after creation, and after pauses of all lengths, in which the sketch is swept.
+TEST(Precision, AFreshKeyGetsAllThatItsQuotaAllowsAtOnce) {
+  for (const char* text :
+       {"100/h burst 40", "1000/min burst 1000", "7/day burst 700", "gap 1h", "100/min", "1000/s",
+        "3/h", "100000/h", "100/min fixed-window", "5/h fixed-window",
+        "100/min fixed-window from per-key", "100/day calendar", "2000/month calendar"}) {
+    const Quota quota = *Quota::Parse(text);
+    const Duration window = std::max<Duration>(quota.window(), seconds(1));
+    const Duration pauses[] = {window / 7, window, seconds(2),
+                               std::min<Duration>(3000 * window, hours(24 * 3650))};
+    for (const uint64_t part : {1, 2, 3, 100}) {
+      ManualClock clock(testing::Noon());
+      // Large, so that no two keys share their lanes.
+      Limiter limiter = Sketched(quota, clock, size_t{4} << 20);
+      const uint64_t cost = std::max<uint64_t>(quota.burst() / part, 1);
+      for (size_t i = 0; i < 40; ++i) {
+        const Decision decision = limiter.Check("fresh " + std::to_string(i), cost);
+        ASSERT_TRUE(decision.allowed())
+            << text << ", cost " << cost << ", key " << i << ", remaining " << decision.remaining;
+        clock.Advance(pauses[i % std::size(pauses)]);
+        ASSERT_EQ(limiter.Check("another", 0).remaining, quota.burst()) << text << ", key " << i;
+      }
+    }
+  }
+}
+
+// A key keeps its own lanes though others are charged in the same words, as far as it has any.
+TEST(Precision, AFreshKeyIsNotTakenForThoseBesideIt) {
+  ManualClock clock(testing::Noon());
+  Limiter limiter = Sketched(*Quota::Parse("100/min"), clock, size_t{4} << 20);
+  constexpr int kKeys = 8000;  // in 16,384 words of four lanes
+  for (int i = 0; i < kKeys; ++i) {
+    ASSERT_EQ(limiter.Check("tail " + std::to_string(i)).basis, Basis::kSketch);
+  }
+  clock.Advance(milliseconds(100));
+  int admitted = 0;
+  for (int i = 0; i < 1000; ++i) {
+    admitted += static_cast<int>(limiter.Check("fresh " + std::to_string(i), 100).allowed());
+  }
+  EXPECT_GT(admitted, 900);
+}
+
 // A random history; false at the first charge that the quota itself would have refused.
 bool FitsTheQuota(uint64_t seed) {
   Random random(seed);

@@ -70,7 +70,7 @@ void Sketch::AddGroup(const Plan& plan, uint64_t now_ns) noexcept {
   }
   const int64_t tick = plan.TickOf(now_ns);
   const uint64_t fresh =
-      plan.lane_bits == ShortLanes::kBits ? ShortLanes::At(tick) : LongLanes::At(tick);
+      plan.lane_bits == ShortLanes::kBits ? ShortLanes::Empty(tick) : LongLanes::Empty(tick);
   for (uint64_t i = 0; i < CountOf(mine); ++i) {
     words_[BeginOf(mine) + i].store(fresh);
   }
@@ -96,9 +96,9 @@ void Sketch::SweepPart(unsigned index, uint64_t now_ns, uint64_t floor_ns) noexc
     Word& word = words_[BeginOf(part) + group.cursor];
     group.cursor = (group.cursor + 1) & (count - 1);
     uint64_t seen = word.load();
-    if (Lanes::Latest(seen, near) < floor) {
+    if (Lanes::Latest(seen, near) < floor - Lanes::kPast) {
       // Losing against a charge is fine: the word is in the present then.
-      word.compare_exchange_strong(seen, Lanes::At(floor));
+      word.compare_exchange_strong(seen, Lanes::Empty(floor));
     }
   }
   group.swept_ns = std::max(group.swept_ns, now_ns);

@@ -55,7 +55,8 @@ class Sketch {
   // seen this time, or the one just before.
   void AddGroup(const Plan& plan, uint64_t now_ns) noexcept;
 
-  // Until when the key's debt reaches, in ticks; never too early.
+  // Until when the key's debt reaches, in ticks; never too early. Before any instant if nothing was
+  // charged where the key is counted, for as long as a charge may count.
   [[nodiscard]] int64_t Look(const Plan& plan, uint64_t hash, int64_t now_tick) const noexcept {
     return plan.lane_bits == algorithm::ShortLanes::kBits
                ? LookIn<algorithm::ShortLanes>(plan, hash, now_tick)
@@ -93,8 +94,9 @@ class Sketch {
     __builtin_prefetch(&WordOf(parts_[plan.group].load(std::memory_order_relaxed), hash), 1, 3);
   }
 
-  // Brings words that have drained at `floor_ns` up to it, so that their clocks can wrap. Does what
-  // is due since the last time. No charge may come before it from a later time than this.
+  // Empties words whose charges count for nobody from `floor_ns` on, and brings them up to it, so
+  // that their clocks can wrap. Does what is due since the last time. No charge may come before it
+  // from a later time than this.
   void Sweep(uint64_t now_ns, uint64_t floor_ns) noexcept;
 
  private:

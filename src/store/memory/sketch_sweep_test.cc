@@ -43,21 +43,47 @@ std::vector<SketchPlan> Plans() {
           PlanOf(*Quota::SlidingWindow(100, hours(1)))};
 }
 
-TEST(SketchSweep, ForgetsWhatHasDrainedAtTheFloorAndNothingElse) {
+int64_t PastOf(const SketchPlan& plan) {
+  return plan.lane_bits == algorithm::ShortLanes::kBits ? algorithm::ShortLanes::kPast
+                                                        : algorithm::LongLanes::kPast;
+}
+
+// A charge counts until it has left two windows.
+TEST(SketchSweep, ForgetsWhatDrainedLongBeforeTheFloorAndNothingElse) {
   for (const SketchPlan& plan : Plans()) {
     for (const int64_t beyond : {-100, -1, 0, 1, 30, 100}) {
       Sketch sketch(Sketch::kMinBytes, base::MappedMemory::Pages::kDefault);
       sketch.AddGroup(plan, kStartNs);
       // A whole wrap later a sweep looks at every word.
       const uint64_t now_ns = kStartNs + WrapNs(plan);
-      const int64_t floor = plan.TickOf(now_ns - kSkewNs);
-      sketch.Sweep(now_ns - 1, now_ns - 1 - kSkewNs);
+      const int64_t floor = plan.TickOf(now_ns - kSkewNs) - PastOf(plan);
+      const uint64_t charged_ns = now_ns - 1 - (static_cast<uint64_t>(PastOf(plan)) << plan.shift);
+      sketch.Sweep(charged_ns, charged_ns - kSkewNs);
       const uint64_t hash = Sketch::HashOf(77, 0);
       const int64_t until = floor + beyond;
       sketch.Charge(plan, hash, floor - 200, [&](int64_t) { return until; });
       sketch.Sweep(now_ns + WrapNs(plan) / 4, now_ns - kSkewNs);
       const int64_t seen = sketch.Look(plan, hash, floor);
-      EXPECT_TRUE(beyond > 0 ? seen == until : seen <= floor) << beyond << " " << seen - floor;
+      EXPECT_EQ(seen, beyond >= 0 ? until : algorithm::ShortLanes::kNever) << beyond;
+    }
+  }
+}
+
+TEST(SketchSweep, KeepsWhatAnyQuotaMayAskFor) {
+  testing::Random random(1);
+  for (int i = 0; i < 20'000; ++i) {
+    const auto limit = static_cast<uint32_t>(random.Scaled(1, ~uint32_t{0}));
+    const Duration window(
+        static_cast<int64_t>(random.Scaled(1'000'000, uint64_t{3600} * 24 * 366 * 1'000'000'000)));
+    for (const auto& quota :
+         {Quota::SlidingWindow(limit, window), Quota::FixedWindow(limit, window),
+          Quota::TokenBucket(limit, window, limit)}) {
+      if (!quota.ok() || !algorithm::Compile(*quota, algorithm::SlotKind::kWide).ok()) {
+        continue;
+      }
+      const SketchPlan plan = PlanOf(*quota);
+      const uint64_t longest_ns = plan.keep_ns + plan.span_ns;
+      EXPECT_LE(longest_ns >> plan.shift, static_cast<uint64_t>(PastOf(plan))) << quota->ToString();
     }
   }
 }
