@@ -279,8 +279,8 @@ struct Concurrency {
 
   // No quota of another kind becomes one of these, nor the other way round (limiter/update.cc).
   static Carried Carry(const Plan&, const State&, const Now&) noexcept { return {}; }
-  static State Seed(const Plan& plan, const Now& since, const Carried&) noexcept {
-    return Load(plan, {}, since);
+  static State Seed(const Plan& plan, const Now&, const Now& now, const Carried&) noexcept {
+    return Load(plan, {}, now);
   }
 
  private:

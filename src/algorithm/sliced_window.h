@@ -24,17 +24,20 @@ struct SlicedWindow {
   };
 
   struct State {
-    const uint64_t* counters;  // nullptr: none
+    const uint64_t* counters;  // nullptr: none, but for what is seeded
     uint64_t newest;           // the newest slice with a counter
+    uint64_t seeded;           // without counters: what the newest slice holds
     uint64_t oldest;           // the oldest slice that still counts
     uint64_t id;               // the slice that is charged: that of now, or the newest if later
     uint64_t sum;              // of all that count
     uint64_t added;
 
     [[nodiscard]] uint64_t CountOf(const Plan& plan, uint64_t slice) const noexcept {
-      return counters != nullptr && slice <= newest && slice + plan.slices >= newest
-                 ? counters[slice % (plan.slices + 1)]
-                 : 0;
+      if (counters == nullptr) {
+        return slice == newest ? seeded : 0;
+      }
+      return slice <= newest && slice + plan.slices >= newest ? counters[slice % (plan.slices + 1)]
+                                                              : 0;
     }
   };
 
@@ -49,6 +52,7 @@ struct SlicedWindow {
   static State Load(const Plan& plan, Body body, Now now) noexcept {
     State state{.counters = body.empty() ? nullptr : body.data() + 1,
                 .newest = body.empty() ? 0 : body[0],
+                .seeded = 0,
                 .oldest = 0,
                 .id = plan.per_slice.Divide(now.unix_ns),
                 .sum = 0,
@@ -71,6 +75,9 @@ struct SlicedWindow {
       counters[(state.id - i) % ring] = 0;
     }
     body[0] = state.id;
+    if (state.seeded != 0) {
+      counters[state.newest % ring] = state.seeded;
+    }
     uint64_t& counter = counters[state.id % ring];
     counter = std::min(base::SaturatingAdd(counter, state.added), plan.count_max);
   }
@@ -154,9 +161,15 @@ struct SlicedWindow {
     return {.used = Used(plan, state, now)};
   }
 
-  static State Seed(const Plan& plan, Now since, const Carried& carried) noexcept {
-    State state = Load(plan, {}, since);
-    state.added = std::min<uint64_t>(carried.used >> kUsedFractionBits, plan.count_max);
+  // A key that comes from another kind of quota with units in use at `since`: they are as if they
+  // had been charged then.
+  static State Seed(const Plan& plan, Now since, Now now, const Carried& carried) noexcept {
+    State state = Load(plan, {}, {std::max(since.unix_ns, now.unix_ns)});
+    if (const uint64_t slice = plan.per_slice.Divide(since.unix_ns); slice >= state.oldest) {
+      state.newest = slice;
+      state.seeded = std::min<uint64_t>(carried.used >> kUsedFractionBits, plan.count_max);
+      state.sum = state.seeded;
+    }
     return state;
   }
 };

@@ -32,10 +32,11 @@ struct SlidingLog {
   struct State {
     const uint64_t* ring;
     uint64_t capacity;
-    uint64_t head;    // of the oldest stamp in the window
-    uint64_t count;   // stamps in the window
-    uint64_t fallen;  // units that fell out of the ring and may be in the window still
-    uint64_t at;      // the stamp of what is added: now, or the newest stamp if that is later
+    uint64_t head;       // of the oldest stamp in the window
+    uint64_t count;      // stamps in the window
+    uint64_t fallen;     // units that fell out of the ring and may be in the window still
+    uint64_t fallen_at;  // the stamp that they count by
+    uint64_t at;         // the stamp of what is added: now, or the newest stamp if that is later
     uint64_t added;
 
     [[nodiscard]] uint64_t used() const noexcept { return fallen + count + added; }
@@ -69,6 +70,7 @@ struct SlidingLog {
               .head = 0,
               .count = 0,
               .fallen = 0,
+              .fallen_at = 0,
               .at = now.ns,
               .added = 0};
     }
@@ -77,6 +79,7 @@ struct SlidingLog {
                 .head = body[0] & base::LowBits(20),
                 .count = body[0] >> 20 & base::LowBits(20),
                 .fallen = body[0] >> 40,
+                .fallen_at = 0,
                 .at = now.ns,
                 .added = 0};
     if (state.count != 0) {
@@ -101,6 +104,7 @@ struct SlidingLog {
         state.head + gone < state.capacity ? state.head + gone : state.head + gone - state.capacity;
     state.count -= gone;
     state.fallen = gone != 0 ? 0 : state.fallen;
+    state.fallen_at = state.fallen != 0 ? state.StampAt(0) : 0;
     return state;
   }
 
@@ -125,7 +129,7 @@ struct SlidingLog {
     uint64_t fallen = state.fallen + dropped + (state.added - added);
     if (ring != state.ring) {
       const uint64_t refilled = std::min(state.fallen, capacity - count - added);
-      std::fill_n(ring, refilled, refilled != 0 ? state.StampAt(0) : 0);
+      std::fill_n(ring, refilled, state.fallen_at);
       for (uint64_t i = 0; i < count; ++i) {
         ring[refilled + i] = state.StampAt(dropped + i);
       }
@@ -141,9 +145,10 @@ struct SlidingLog {
 
   // When the record is as good as none.
   static uint64_t LiveUntil(const Plan& plan, const State& state) noexcept {
-    return state.added != 0   ? state.at + plan.window_ns
-           : state.count != 0 ? state.StampAt(state.count - 1) + plan.window_ns
-                              : 0;
+    return state.added != 0    ? state.at + plan.window_ns
+           : state.count != 0  ? state.StampAt(state.count - 1) + plan.window_ns
+           : state.fallen != 0 ? state.fallen_at + plan.window_ns
+                               : 0;
   }
 
   static bool Take(const Plan& plan, State& state, uint64_t cost) noexcept {
@@ -170,10 +175,11 @@ struct SlidingLog {
 
   // REQUIRES: cost <= limit and the cost does not fit.
   static uint64_t RetryNs(const Plan& plan, const State& state, Now now, uint64_t cost) noexcept {
-    // What fell out of the ring goes with the oldest stamp in it.
     const uint64_t excess = state.used() + cost - plan.limit;
-    const uint64_t leaving = excess > state.fallen ? excess - state.fallen : 1;
-    const uint64_t stamp = leaving <= state.count ? state.StampAt(leaving - 1) : state.at;
+    const uint64_t leaving = excess > state.fallen ? excess - state.fallen : 0;
+    const uint64_t stamp = leaving == 0             ? state.fallen_at
+                           : leaving <= state.count ? state.StampAt(leaving - 1)
+                                                    : state.at;
     return stamp + plan.window_ns - now.ns;
   }
 
@@ -195,7 +201,6 @@ struct SlidingLog {
       return {};
     }
     const uint64_t refilled = std::min(matching, state.fallen);
-    const uint64_t oldest = state.StampAt(0);
     uint64_t* const ring = body.data() + 1;
     const auto at = [&](uint64_t i) -> uint64_t& {
       return ring[(state.head + i) % state.capacity];
@@ -211,7 +216,7 @@ struct SlidingLog {
       }
     }
     for (uint64_t i = 0; i < refilled; ++i) {
-      at(--to) = oldest;
+      at(--to) = state.fallen_at;
     }
     body[0] = Pack((state.head + to) % state.capacity, state.count - to, state.fallen - refilled);
     return {0, static_cast<uint32_t>(matching), true};
@@ -225,10 +230,14 @@ struct SlidingLog {
     return {.used = Used(plan, state, now)};
   }
 
-  // A key that comes from another kind of quota with units in use since `since`.
-  static State Seed(const Plan& plan, Now since, const Carried& carried) noexcept {
-    State state = Load(plan, {}, since);
-    state.added = std::min<uint64_t>(carried.used >> kUsedFractionBits, plan.limit);
+  // A key that comes from another kind of quota with units in use at `since`: they are as if they
+  // had been charged then and had fallen out of a ring.
+  static State Seed(const Plan& plan, Now since, Now now, const Carried& carried) noexcept {
+    State state = Load(plan, {}, {std::max(since.ns, now.ns)});
+    if (state.at - since.ns < plan.window_ns) {
+      state.fallen = std::min<uint64_t>(carried.used >> kUsedFractionBits, plan.limit);
+      state.fallen_at = since.ns;
+    }
     return state;
   }
 };

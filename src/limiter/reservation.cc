@@ -97,8 +97,7 @@ Reserved Limiter::Reserve(std::string_view key, Cost estimate,
   charge.receipt.hash = base::HashKey(key, shared.secret);
   // No more than a burst, but for gaps, which do not count units.
   charge.receipt.charged = static_cast<uint32_t>(std::min<uint64_t>(estimate.units, ~uint32_t{0}));
-  charge.phase =
-      binding.needs_phase ? base::HashKeySeeded(key, shared.options.fleet_secret) : uint64_t{0};
+  charge.phase = store::PhaseFor(binding, key);
   store::FillReservation(shared, state_->origin, id, charge);
   reserved.reservation = Reservation{id};
   return reserved;

@@ -13,9 +13,7 @@ ResetOutcome Limiter::Reset(std::string_view key, std::optional<Timestamp> now) 
   }
   const base::MutexLock lock(state_->mutex);  // no other quota meanwhile
   store::Binding& binding = state_->current();
-  const uint64_t hash = base::HashKey(key, shared.secret);
-  const uint64_t phase =
-      binding.needs_phase ? base::HashKeySeeded(key, shared.options.fleet_secret) : 0;
+  const auto [hash, phase] = store::Hashed(binding, key);
   const WithoutLeases settled(binding);
   const bool known = binding.ops.reset(binding, hash, phase, now_ns);
   if (store::OwesInSketch(binding, hash, now_ns)) {

@@ -108,7 +108,7 @@ Result<void> Limiter::Update(const Quota& quota) {
   Binding& binding = **bound;
   binding.predecessor = &old;
   binding.since_ns = now_ns;
-  binding.seed_ns = SeedInstant(binding.plan(), now_ns);
+  binding.seed = binding.MomentAt(SeedInstant(binding.plan(), now_ns), 0);
   binding.needs_phase = binding.needs_phase || old.needs_phase;
   binding.predecessor_until_ns = now_ns + old.plan().horizon_ns + 2 * shared.clock.max_skew_ns();
   binding.predecessors = depth;

@@ -135,7 +135,9 @@ struct Binding {
   Binding* predecessor = nullptr;
   uint64_t predecessor_until_ns = 0;
   uint64_t since_ns = 0;  // when it took over
-  uint64_t seed_ns = 0;   // from when on what was owed then counts here
+  // From when on what was owed then counts here, in the calendar period of then. The phase is the
+  // key's own.
+  algorithm::Moment seed;
   unsigned predecessors = 0;
 
   // Until then the sketch may hold charges of this quota's keys. Relaxed: whoever asks for a key

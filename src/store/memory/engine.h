@@ -35,6 +35,15 @@ using algorithm::Plan;
   return Problem::kNone;
 }
 
+// The phase of a key's windows, where they, or those of a quota before, are shifted per key.
+[[nodiscard]] inline uint64_t PhaseFor(const Binding& binding, std::string_view key) noexcept {
+  return binding.needs_phase ? base::HashKeySeeded(key, binding.store->options.fleet_secret) : 0;
+}
+
+[[nodiscard]] inline HashedKey Hashed(const Binding& binding, std::string_view key) noexcept {
+  return {base::HashKey(key, binding.store->secret), PhaseFor(binding, key)};
+}
+
 [[nodiscard]] inline Decision Refused(Problem problem, uint32_t limit) noexcept {
   Decision decision;
   decision.outcome = Outcome::kRefused;
@@ -72,11 +81,6 @@ struct Engine {
     } else {
       return Moment{.ns = now_ns};
     }
-  }
-
-  // The phase of a key's windows, where they are shifted per key.
-  static uint64_t PhaseFor(const Binding& binding, std::string_view key) noexcept {
-    return binding.needs_phase ? base::HashKeySeeded(key, binding.store->options.fleet_secret) : 0;
   }
 
   // What a receipt must know of the time before its charge.
@@ -137,7 +141,9 @@ struct Engine {
           before.ops.used(before, key_hash, phase, now_ns, binding.since_ns);
       if (carried.used != 0) {
         // What was owed at the change, from then on under this plan.
-        const Now since = Algo::At(plan, MomentFor(binding, binding.seed_ns, phase));
+        Moment seed = binding.seed;
+        seed.phase = phase;
+        const Now since = Algo::At(plan, seed);
         return Algo::Load(plan, Algo::Save(plan, Algo::Seed(plan, since, carried), since), now);
       }
     }

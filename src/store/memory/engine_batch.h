@@ -85,7 +85,7 @@ struct Batch {
       binding.store->counters.Get().Add(&CounterCell::lost_races, 1);
       tls_lost_race = true;
     }
-    One::DecideSlowly(binding, One::Hashed(binding, key), now_ns, cost, out);
+    One::DecideSlowly(binding, Hashed(binding, key), now_ns, cost, out);
     return out.allowed() ? AtHome::kAllowed : AtHome::kDenied;
   }
 

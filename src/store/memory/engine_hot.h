@@ -147,10 +147,6 @@ struct Hot {
     Cold::DecideScalar(binding, table, key_hash, phase, now_ns, request, out);
   }
 
-  static HashedKey Hashed(const Binding& binding, std::string_view key) noexcept {
-    return {base::HashKey(key, binding.store->secret), Cold::PhaseFor(binding, key)};
-  }
-
   // The same where leases may have to do with it.
   static void DecideSlowly(Binding& binding, HashedKey key, uint64_t now_ns, uint64_t cost,
                            Decision& out) noexcept {

@@ -31,7 +31,7 @@ struct RecordEngine {
   // A question about one key, as all functions here need it.
   struct Ask {
     Binding& binding;
-    uint64_t key_hash;
+    HashedKey key;
     uint64_t now_ns;
     const Request& request;
   };
@@ -68,7 +68,8 @@ struct RecordEngine {
     Binding& before = *binding.predecessor;
     // Acquire, and first: if what is carried over is from before a reset, so is the number.
     const uint32_t resets = binding.store->ResetsOf(hash).load(std::memory_order_acquire);
-    return {before.ops.used(before, ask.key_hash, 0, ask.now_ns, binding.since_ns), resets};
+    return {before.ops.used(before, ask.key.hash, ask.key.phase, ask.now_ns, binding.since_ns),
+            resets};
   }
 
   static bool HasRecord(const Binding& binding, uint64_t hash) noexcept {
@@ -80,9 +81,8 @@ struct RecordEngine {
 
   static State FirstState(const Binding& binding, const Plan& plan, const Now& now,
                           const algorithm::Carried& carried) noexcept {
-    return carried.used != 0
-               ? Policy::Seed(plan, Policy::At(plan, {.ns = binding.seed_ns}), carried)
-               : Policy::Load(plan, {}, now);
+    return carried.used != 0 ? Policy::Seed(plan, Policy::At(plan, binding.seed), now, carried)
+                             : Policy::Load(plan, {}, now);
   }
 
   // A record for the key that is large enough for the plan, perhaps the one it has; nullptr if
@@ -159,7 +159,7 @@ struct RecordEngine {
         !WEIR_MUTANT(kCarriedPastReset)) {
       return Ended::kAgain;
     }
-    if (record == nullptr && StaysInSketch(binding, plan, ask.key_hash, ask.now_ns)) {
+    if (record == nullptr && StaysInSketch(binding, plan, ask.key.hash, ask.now_ns)) {
       return Ended::kNoRoom;
     }
     State state = record != nullptr ? Policy::Load(plan, record->body(), now)
@@ -178,7 +178,7 @@ struct RecordEngine {
     }
     if (ask.request.receipt != nullptr) {
       *ask.request.receipt =
-          Receipt{.hash = ask.key_hash,
+          Receipt{.hash = ask.key.hash,
                   .mark = Policy::Mark(plan, state, now),
                   .refunds = PlaceOf(state),
                   .charged = out.charged,
@@ -198,7 +198,7 @@ struct RecordEngine {
     }
     // A hold is somebody's own, and so is its number: no sketch can have it.
     if (store.options.overflow == OverflowPolicy::kSketch && !Policy::kNumbersPlaces) {
-      DecideInSketch(ask.binding, {ask.key_hash}, ask.now_ns, ask.request, out);
+      DecideInSketch(ask.binding, ask.key, ask.now_ns, ask.request, out);
     } else {
       AnswerUncounted(store, ask.binding.plan(), out);
     }
@@ -222,7 +222,7 @@ struct RecordEngine {
     const bool bounded = request.mode == ChargeMode::kAdmit || request.mode == ChargeMode::kDryRun;
     if (request.cost > Cost::kMax || (bounded && request.cost > burst)) [[unlikely]] {
       const Request peek{.cost = 0};
-      DecideAnywhere({ask.binding, ask.key_hash, ask.now_ns, peek}, hash, out);
+      DecideAnywhere({ask.binding, ask.key, ask.now_ns, peek}, hash, out);
       out.outcome = Outcome::kRefused;
       out.problem = request.cost > Cost::kMax ? Problem::kCostTooLarge : Problem::kCostAboveBurst;
       mine.Add(&CounterCell::refusals, 1);
@@ -251,13 +251,13 @@ struct RecordEngine {
       Refuse(binding, problem, mine, out);
       return;
     }
-    const Ask ask{binding, base::HashKey(key, store.secret), now_ns, request};
-    ChargeHashed(ask, HashFor(binding, ask.key_hash), mine, out);
+    const Ask ask{binding, Hashed(binding, key), now_ns, request};
+    ChargeHashed(ask, HashFor(binding, ask.key.hash), mine, out);
   }
 
-  static void ChargeByHash(Binding& binding, uint64_t key_hash, uint64_t, const Request& request,
-                           uint64_t now_ns, Decision& out) noexcept {
-    ChargeHashed({binding, key_hash, now_ns, request}, HashFor(binding, key_hash),
+  static void ChargeByHash(Binding& binding, uint64_t key_hash, uint64_t phase,
+                           const Request& request, uint64_t now_ns, Decision& out) noexcept {
+    ChargeHashed({binding, {key_hash, phase}, now_ns, request}, HashFor(binding, key_hash),
                  binding.store->counters.Get(), out);
   }
 
@@ -300,7 +300,7 @@ struct RecordEngine {
   }
 
   // In groups: each step asks for the memory that the next one needs, for all keys of a group.
-  // `decide(i, key_hash, hash)` for every key that can be one, `refuse(i, problem)` for the others.
+  // `decide(i, key, hash)` for every key that can be one, `refuse(i, problem)` for the others.
   template <class DecideOne, class RefuseOne>
   static void ForMany(const Binding& binding, const std::string_view* keys, size_t count,
                       DecideOne decide, RefuseOne refuse) noexcept {
@@ -310,13 +310,13 @@ struct RecordEngine {
     for (size_t begin = 0; begin < count; begin += kGroup) {
       const size_t size = std::min(kGroup, count - begin);
       Problem problems[kGroup];
-      uint64_t key_hashes[kGroup];
+      HashedKey hashed[kGroup];
       uint64_t hashes[kGroup];
       for (size_t i = 0; i < size; ++i) {
         const std::string_view key = keys[begin + i];
         problems[i] = CheckKey(store, key);
-        key_hashes[i] = problems[i] == Problem::kNone ? base::HashKey(key, store.secret) : 0;
-        hashes[i] = HashFor(binding, key_hashes[i]);
+        hashed[i] = problems[i] == Problem::kNone ? Hashed(binding, key) : HashedKey{};
+        hashes[i] = HashFor(binding, hashed[i].hash);
         __builtin_prefetch(&records.BucketOf(hashes[i]), 1, 3);
       }
       for (size_t i = 0; i < size; ++i) {
@@ -327,7 +327,7 @@ struct RecordEngine {
       }
       for (size_t i = 0; i < size; ++i) {
         if (problems[i] == Problem::kNone) [[likely]] {
-          decide(begin + i, key_hashes[i], hashes[i]);
+          decide(begin + i, hashed[i], hashes[i]);
         } else {
           refuse(begin + i, problems[i]);
         }
@@ -341,8 +341,8 @@ struct RecordEngine {
     const Counters::Mine mine = binding.store->counters.Get();
     ForMany(
         binding, keys, count,
-        [&](size_t i, uint64_t key_hash, uint64_t hash) {
-          ChargeHashed({binding, key_hash, now_ns, request}, hash, mine, out[i]);
+        [&](size_t i, HashedKey key, uint64_t hash) {
+          ChargeHashed({binding, key, now_ns, request}, hash, mine, out[i]);
         },
         [&](size_t i, Problem problem) { Refuse(binding, problem, mine, out[i]); });
   }
@@ -461,11 +461,11 @@ void AcquireMany(Binding& binding, const std::string_view* keys, size_t count,
   const Counters::Mine mine = binding.store->counters.Get();
   Engine::ForMany(
       binding, keys, count,
-      [&](size_t i, uint64_t key_hash, uint64_t hash) {
+      [&](size_t i, HashedKey key, uint64_t hash) {
         out[i].hold = Hold{};
         Request asked = request;
         asked.receipt = &out[i].hold.receipt;
-        Engine::ChargeHashed({binding, key_hash, now_ns, asked}, hash, mine, out[i].decision);
+        Engine::ChargeHashed({binding, key, now_ns, asked}, hash, mine, out[i].decision);
       },
       [&](size_t i, Problem problem) {
         out[i].hold = Hold{};
