@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -290,12 +290,12 @@ void CheckReset(const Response& response, WallTime now) {
 
 // "over_limit for key rl.unspec_unspecified_value = 1"
 void CheckMetric(const std::string& metric, Subject& subject) {
-  std::smatch parts;
-  ASSERT_TRUE(std::regex_match(metric, parts, std::regex("(\\w+) for key (\\S+) = (\\d+)")))
-      << metric;
-  EXPECT_EQ(subject.Stat("rate_limit." + parts[2].str() + "." + parts[1].str()),
-            std::stoull(parts[3].str()))
-      << metric;
+  std::istringstream words(metric);
+  std::string name, of, word, key, equals;
+  uint64_t value = 0;
+  words >> name >> of >> word >> key >> equals >> value;
+  ASSERT_TRUE(words && of + " " + word + " " + equals == "for key =") << metric;
+  EXPECT_EQ(subject.Stat("rate_limit." + key + "." + name), value) << metric;
 }
 
 size_t RunSequence(const json& sequence) {
