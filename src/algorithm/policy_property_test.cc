@@ -255,9 +255,9 @@ void CalendarTuples(uint64_t tuples, uint64_t seed) {
       plan = *Compile(*Quota::Calendar(limit, kind), SlotKind::kWide);
     }
     const uint64_t cost = std::min<uint64_t>(plan.limit, random.Scaled(1, uint64_t{1} << 32));
-    // From 1920 to 2220.
+    // From 1920 to 2210.
     const int64_t wall_ns =
-        static_cast<int64_t>(random.Below(300 * kYear)) - 50 * static_cast<int64_t>(kYear);
+        static_cast<int64_t>(random.Below(290 * kYear)) - 50 * static_cast<int64_t>(kYear);
     const sys_days today = std::chrono::floor<days>(
         std::chrono::sys_time<std::chrono::nanoseconds>(Duration(wall_ns)));
     const std::chrono::year_month_day date(today);

