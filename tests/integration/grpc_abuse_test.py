@@ -125,7 +125,9 @@ def ask_for_ever(port):
     A process of its own, so that it does not wait for an attacker's Python."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.sendall(PREFACE + frame(SETTINGS) + frame(SETTINGS, 1))
+        # Answers of 7 bytes would fill the usual window after 9,362 calls.
+        connection.sendall(PREFACE + frame(SETTINGS) + frame(SETTINGS, 1) +
+                           frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", (1 << 31) - 65536)))
         incoming = connection.makefile("rb")
         for stream in range(1, 1 << 31, 2):
             began = time.monotonic()
