@@ -17,6 +17,7 @@
 #define WEIR_ACQUIRE(...) WEIR_TSA(acquire_capability(__VA_ARGS__))
 #define WEIR_TRY_ACQUIRE(...) WEIR_TSA(try_acquire_capability(__VA_ARGS__))
 #define WEIR_RELEASE(...) WEIR_TSA(release_capability(__VA_ARGS__))
+#define WEIR_ASSERT_HELD(...) WEIR_TSA(assert_capability(__VA_ARGS__))
 
 namespace weir::base {
 

@@ -15,8 +15,9 @@ namespace {
 
 // What is left out is among those that are absent then.
 void Cut(TopList& list, size_t most) {
-  std::stable_sort(list.keys.begin(), list.keys.end(),
-                   [](const TopKey& a, const TopKey& b) { return a.count > b.count; });
+  std::sort(list.keys.begin(), list.keys.end(), [](const TopKey& a, const TopKey& b) {
+    return a.count != b.count ? a.count > b.count : a.key < b.key;
+  });
   if (list.keys.size() > most) {
     list.absent_most = std::max(list.absent_most, list.keys[most].count);
     list.keys.resize(most);

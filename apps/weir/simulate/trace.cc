@@ -145,6 +145,18 @@ class Reader {
     return TakeRequest(Split(text, separator_));
   }
 
+  // By time, then by line. (std::stable_sort of libstdc++ does not compile with clang's warnings.)
+  static void Sort(std::vector<Request>& requests) {
+    std::vector<std::pair<Duration, size_t>> order;
+    order.reserve(requests.size());
+    for (const Request& request : requests) order.emplace_back(request.at, order.size());
+    std::sort(order.begin(), order.end());
+    std::vector<Request> sorted;
+    sorted.reserve(requests.size());
+    for (const auto& [at, line] : order) sorted.push_back(requests[line]);
+    requests = std::move(sorted);
+  }
+
   Result<Workload> Finish(Duration window) {
     if (workload_.requests.empty())
       return Error::Invalid(
@@ -153,8 +165,8 @@ class Reader {
           "[cost]'");
     // Logs are written when requests end, and by several threads: the order of lines is not that of
     // times. Lines of one instant keep theirs.
-    const auto earlier = [](const Request& a, const Request& b) { return a.at < b.at; };
-    std::stable_sort(workload_.requests.begin(), workload_.requests.end(), earlier);
+    if (late_ > 0)
+      Sort(workload_.requests);
     const Duration first = workload_.requests.front().at;
     const Duration turn = first - first % window;
     for (Request& request : workload_.requests) request.at -= turn;

@@ -248,12 +248,14 @@ void LeaseOffice::TidyNowAndThen(uint32_t weight) noexcept {
 }
 
 void LeaseOffice::ReturnIdle(const SharedState& store) noexcept {
-  base::Mutex& mutex = AllDesks().mutex;
-  if (!mutex.TryLock()) {
+  if (!AllDesks().mutex.TryLock()) {
     return;
   }
-  RevokeWhere(0, [&](LeaseCell& cell) { return cell.binding->store == &store && IsIdle(cell); });
-  mutex.Unlock();
+  RevokeWhere(0, [&](LeaseCell& cell) {
+    cell.lock.AssertHeld();
+    return cell.binding->store == &store && IsIdle(cell);
+  });
+  AllDesks().mutex.Unlock();
 }
 
 bool LeaseOffice::Revoke(const Binding& binding, uint64_t hash) noexcept {
