@@ -8,7 +8,7 @@ std::string_view Explain(Problem problem) noexcept {
       return "no problem";
     case Problem::kCostAboveBurst:
       return "cost: more than the quota's burst, so it can never fit; ask for at most "
-             "Decision::limit units at once, or raise the burst";
+             "the limit at once, or raise the burst";
     case Problem::kCostTooLarge:
       return "cost: must be from 0 to 4294967296";
     case Problem::kKeyEmpty:

@@ -135,8 +135,10 @@ constexpr std::array kKinds = {
              "B at work at once", OwnNumber::kPlaces, true, MakeConcurrency, "B*W/S", PlacesTurned},
 };
 
-// A table with room to spare has 1.6 slots a key (docs/reference/algorithms.md).
-constexpr uint64_t kDecislotsPerKey = 16;
+// Of 15 bytes of a budget 8 are a live key's slot, all others free slots, the sketch and what finds
+// them: measured by `./dev bench library`, where every one of five million keys finds room.
+constexpr uint64_t kBudgetBytes = 15;
+constexpr uint64_t kUsedBytes = 8;
 
 // Room for these keys without one of them sharing a state: two wide slots and more for each.
 constexpr size_t kSlotBytes = 64;
@@ -162,7 +164,7 @@ Result<uint64_t> MeasureDecibytes(const Quota& quota) {
   if (stats.slots != 0) {
     // Rounded: beside its slots a store keeps a few bytes that do not grow with the keys.
     const uint64_t slot = (stats.budget_bytes + stats.slots / 2) / stats.slots;
-    return slot * kDecislotsPerKey;
+    return 10 * slot * kBudgetBytes / kUsedBytes;
   }
   const uint32_t charges = quota.algorithm() == Algorithm::kConcurrency ? quota.limit() : 1;
   for (size_t i = 0; stats.overflow == 0; stats.overflow = limiter->store()->Stats().overflow) {

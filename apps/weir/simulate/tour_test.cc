@@ -229,10 +229,10 @@ TEST(Contender, KnowsTheBytesOfItsSlots) {
   auto bytes = [](const char* name, const char* limit) {
     return MakePlan({.algorithms = {name}, .limit = limit})->contenders[0].DecibytesPerKey();
   };
-  EXPECT_EQ(bytes("token-bucket", "100/min"), 128U);
-  EXPECT_EQ(bytes("token-bucket", "7/min"), 256U);  // no whole microseconds
-  EXPECT_EQ(bytes("sliding-window", "100/min"), 256U);
-  EXPECT_EQ(bytes("min-gap", "100/min"), 128U);
+  EXPECT_EQ(bytes("token-bucket", "100/min"), 150U);
+  EXPECT_EQ(bytes("token-bucket", "7/min"), 300U);  // no whole microseconds
+  EXPECT_EQ(bytes("sliding-window", "100/min"), 300U);
+  EXPECT_EQ(bytes("min-gap", "100/min"), 150U);
   // Records: the stamps of 100 units are 800 bytes, the counters of 61 slices 488.
   EXPECT_GE(bytes("sliding-log", "100/min"), 8000U);
   EXPECT_LE(bytes("sliding-log", "100/min"), 9600U);
