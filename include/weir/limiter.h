@@ -154,8 +154,9 @@ class Limiter {
   }
   Decision Check(const PreparedKey& key, Cost cost = 1) noexcept { return Check(key, Now(), cost); }
 
-  // Decides keys[i] into decisions[i], in order, as Check would one after the other, with one
-  // clock read (or none) and the memory of later keys fetched while earlier ones are decided.
+  // Decides keys[i] into decisions[i] as Check would one after the other, each key's requests in
+  // order, with one clock read (or none) and the memory of later keys fetched while earlier ones
+  // are decided.
   // REQUIRES: decisions.size() >= keys.size().
   void CheckMany(std::span<const std::string_view> keys, std::span<Decision> decisions,
                  Cost cost = 1) noexcept;

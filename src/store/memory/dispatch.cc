@@ -39,8 +39,9 @@ bool HasSimd(Simd simd) noexcept {
 #endif
     case Simd::kAvx512:
 #if defined(__x86_64__) && !defined(WEIR_THREAD_SANITIZER)
-      return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
-             __builtin_cpu_supports("avx512vl") != 0 && HasSimd(Simd::kAvx2);
+      return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+             __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
+             HasSimd(Simd::kAvx2);
 #else
       return false;
 #endif

@@ -13,6 +13,7 @@
 #include "store/memory/engine.h"
 #include "store/memory/give_back.h"
 #include "store/memory/lease_engine.h"
+#include "store/memory/no_eights.h"
 
 #define WEIR_ISA avx2
 #define WEIR_TARGET [[gnu::target("avx2,bmi,bmi2,prfchw")]]
@@ -66,6 +67,9 @@ struct Matcher {
     return static_cast<unsigned>(_mm256_movemask_pd(_mm256_castsi256_pd(equal)));
   }
 };
+
+template <class Layout, class Algo>
+using Eight = NoEights<Layout, Algo>;
 
 }  // namespace
 

@@ -1,6 +1,12 @@
 // The table's compare with AVX-512: one load and compare to a line.
 #if defined(__x86_64__)
 
+// GCC 12 takes the deliberately undefined operands in its own header for mistakes (its bug 105593).
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
 #include <immintrin.h>
 
 #include <bit>
@@ -15,7 +21,9 @@
 #include "store/memory/lease_engine.h"
 
 #define WEIR_ISA avx512
-#define WEIR_TARGET [[gnu::target("avx512f,avx512dq,avx512vl,bmi,bmi2,prfchw")]]
+#define WEIR_TARGET [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,prfchw")]]
+
+#include "store/memory/eight_avx512.h"
 
 namespace weir::store::avx512 {
 

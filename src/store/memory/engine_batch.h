@@ -7,11 +7,9 @@ namespace weir::store::WEIR_ISA {
 
 namespace {
 
-// Keys hashed and fetched together, and how many groups that is ahead of deciding them. Measured:
-// few at a time, or the fetches of a group wait for one another, and not one by one, since the two
-// halves compete for registers.
+// Keys hashed and fetched together. Measured: few at a time, or the fetches of a group wait for one
+// another, and not one by one, since the two halves compete for registers.
 constexpr size_t kGroup = 8;
-constexpr size_t kGroupsAhead = 3;
 
 template <class Layout, class Algo>
 struct Batch {
@@ -20,21 +18,48 @@ struct Batch {
   using Reply = Answer<Algo>;
   using Leased = Leases<Layout, Algo>;
   using Now = typename Algo::Now;
+  using Eights = Eight<Layout, Algo>;
+
+  // How many groups ahead of deciding them that is. Where keys are looked for a group before they
+  // are decided it is one more.
+  static constexpr size_t kGroupsAhead = Eights::kDecides ? 4 : 3;
 
   // A group of keys under way.
   struct Group {
     size_t size = 0;
     uint32_t refused = 0;  // a bit each; the others are hashed, and their lines asked for
-    uint64_t hashes[kGroup];
-    Line* lines[kGroup];
+    alignas(64) uint64_t hashes[kGroup];
+    alignas(64) Line* lines[kGroup];
   };
 
-  // kRest: for quotas whose keys begin in the sketch.
+  // kRest, here and below: for quotas whose keys begin in the sketch.
+  template <bool kRest>
+  [[gnu::always_inline]] WEIR_TARGET static void Prefetch(const SharedState& store,
+                                                          const Plan& plan, uint64_t hash,
+                                                          const Line* line) noexcept {
+    __builtin_prefetch(line, 1, 3);
+    if constexpr (kRest) {
+      store.sketch->Prefetch(plan.sketch, Sketch::HashOf(hash, plan.generation));
+    }
+  }
+
   template <bool kRest>
   [[gnu::always_inline]] WEIR_TARGET static void Fetch(const Binding& binding, const Plan& plan,
                                                        const std::string_view* keys, size_t size,
                                                        Group& group, Decision* out) noexcept {
     const SharedState& store = *binding.store;
+    if constexpr (Eights::kHashes) {
+      if (size == kGroup && binding.homes.count >> 32 == 0 &&
+          Eights::Hash(keys, store.secret, binding.salt, binding.homes, group.hashes, group.lines))
+          [[likely]] {
+        for (size_t i = 0; i < kGroup; ++i) {
+          Prefetch<kRest>(store, plan, group.hashes[i], group.lines[i]);
+        }
+        group.size = kGroup;
+        group.refused = 0;
+        return;
+      }
+    }
     uint32_t refused = 0;
     for (size_t i = 0; i < size; ++i) {
       const std::string_view key = keys[i];
@@ -52,10 +77,7 @@ struct Batch {
       Line* const line = &binding.homes.Of(hash);
       group.hashes[i] = hash;
       group.lines[i] = line;
-      __builtin_prefetch(line, 1, 3);
-      if constexpr (kRest) {
-        store.sketch->Prefetch(plan.sketch, Sketch::HashOf(hash, plan.generation));
-      }
+      Prefetch<kRest>(store, plan, hash, line);
     }
     group.size = size;
     group.refused = refused;
@@ -89,47 +111,112 @@ struct Batch {
     return out.allowed() ? AtHome::kAllowed : AtHome::kDenied;
   }
 
-  // Returns how many were denied. kPlain: none of the keys was refused, and this thread holds no
-  // leases. Match and swap key by key: all matches first and the swaps after them was measured to
-  // be slower, and so was each match before the swap of the key before it.
+  // The short way. `holder`: this thread holds leases.
+  [[gnu::always_inline]] WEIR_TARGET static AtHome TryOne(const Binding& binding, const Plan& plan,
+                                                          Line& line, uint64_t hash, const Now& now,
+                                                          uint64_t now_ns, uint64_t cost,
+                                                          bool holder, Decision& out) noexcept {
+    AtHome result = AtHome::kElsewhere;
+    if (holder) [[unlikely]] {
+      result = SpendLease(binding, plan, hash, now_ns, cost, out);
+    }
+    const uint64_t wanted = Layout::Wanted(hash, binding.id, plan);
+    if (result == AtHome::kElsewhere && wanted != 0) [[likely]] {
+      Reply::Begin(plan.burst, static_cast<uint32_t>(cost), out);
+      result = One::DecideAtHome(binding, plan, line, wanted, now, cost, out);
+    }
+    return result;
+  }
+
+  // Returns a bit for each key that is not at home, as far as was seen. These wait for the lines
+  // after their homes and are to be decided before the next group, so that a key is decided in the
+  // order of its requests. kPlain: none of the keys was refused, and this thread holds no leases.
+  // Match and swap key by key: all matches first and the swaps after them was measured to be slower
+  // without vectors, and so was each match before the swap of the key before it.
   template <bool kRest, bool kPlain>
-  [[gnu::always_inline]] WEIR_TARGET static uint64_t DecideGroup(
+  [[gnu::always_inline]] WEIR_TARGET static uint32_t DecideGroup(
       Binding& binding, const Plan& plan, const Group& group, const std::string_view* keys,
-      const Now& now, uint64_t now_ns, uint64_t cost, bool holder, Decision* out) noexcept {
-    uint64_t denied = 0;
+      const Now& now, uint64_t now_ns, uint64_t cost, bool holder, Decision* out,
+      uint64_t& denials) noexcept {
+    uint32_t absent = 0;
     for (size_t i = 0; i < group.size; ++i) {
       if (!kPlain && (group.refused >> i & 1U) != 0) [[unlikely]] {
         continue;
       }
-      const uint64_t hash = group.hashes[i];
+      Line& line = *group.lines[i];
       if constexpr (kRest) {
-        if (One::DecideAtRest(binding, plan, *group.lines[i], hash, now_ns, cost, out[i])) {
+        if (One::DecideAtRest(binding, plan, line, group.hashes[i], now_ns, cost, out[i])) {
           continue;
         }
       }
-      const uint64_t wanted = Layout::Wanted(hash, binding.id, plan);
-      AtHome result = AtHome::kElsewhere;
-      if (!kPlain && holder) {
-        result = SpendLease(binding, plan, hash, now_ns, cost, out[i]);
-      }
-      if (result == AtHome::kElsewhere && wanted != 0) [[likely]] {
-        Reply::Begin(plan.burst, static_cast<uint32_t>(cost), out[i]);
-        result = One::DecideAtHome(binding, plan, *group.lines[i], wanted, now, cost, out[i]);
+      AtHome result = TryOne(binding, plan, line, group.hashes[i], now, now_ns, cost,
+                             !kPlain && holder, out[i]);
+      if (result == AtHome::kElsewhere) [[unlikely]] {
+        __builtin_prefetch(&line + 1, 1, 3);
+        absent |= uint32_t{1} << i;
+        continue;
       }
       if (result != AtHome::kAllowed && result != AtHome::kDenied) [[unlikely]] {
         result = DecideOther(binding, result, keys[i], now_ns, cost, out[i]);
       }
-      denied += static_cast<uint64_t>(result == AtHome::kDenied);
+      denials += static_cast<uint64_t>(result == AtHome::kDenied);
     }
-    return denied;
+    return absent;
+  }
+
+  // Those keys of a group whose bits are set.
+  [[gnu::noinline]] WEIR_TARGET static void DecideSome(Binding& binding, const Plan& plan,
+                                                       const Group& group, uint32_t bits,
+                                                       const std::string_view* keys, const Now& now,
+                                                       uint64_t now_ns, uint64_t cost,
+                                                       Decision* out, uint64_t& denials) noexcept {
+    for (; bits != 0; bits &= bits - 1) {
+      const auto i = static_cast<unsigned>(std::countr_zero(bits));
+      AtHome result = TryOne(binding, plan, *group.lines[i], group.hashes[i], now, now_ns, cost,
+                             !Counters::HasOwn(), out[i]);
+      if (result != AtHome::kAllowed && result != AtHome::kDenied) {
+        result = DecideOther(binding, result, keys[i], now_ns, cost, out[i]);
+      }
+      denials += static_cast<uint64_t>(result == AtHome::kDenied);
+    }
+  }
+
+  // Looks for the keys of a group that is decided next, so that the lines after their homes have
+  // time to arrive too.
+  [[gnu::always_inline]] WEIR_TARGET static void Find(const typename Eights::Question& question,
+                                                      const Group& group,
+                                                      typename Eights::Found& found) noexcept {
+    if constexpr (Eights::kDecides) {
+      if (group.refused == 0 && group.size == kGroup) [[likely]] {
+        Eights::Find(question, group.hashes, group.lines, found);
+      }
+    }
+  }
+
+  // The same as DecideGroup for a plain group of eight that was looked for.
+  [[gnu::always_inline]] WEIR_TARGET static uint32_t DecideEight(
+      Binding& binding, const Plan& plan, const typename Eights::Question& question,
+      const Group& group, const typename Eights::Found& found, const std::string_view* keys,
+      const Now& now, uint64_t now_ns, uint64_t cost, Decision* out, uint64_t& denials) noexcept {
+    if constexpr (Eights::kDecides) {
+      const auto undone = Eights::Decide(question, found, binding.store->leases.marks, out);
+      denials += static_cast<uint64_t>(std::popcount(undone.denied));
+      if (undone.others != 0) [[unlikely]] {
+        DecideSome(binding, plan, group, undone.others, keys, now, now_ns, cost, out, denials);
+      }
+      return undone.absent;
+    }
+    return 0;
   }
 
   // Whatever is not plain.
   template <bool kRest>
-  [[gnu::noinline]] WEIR_TARGET static uint64_t DecideAnyGroup(
+  [[gnu::noinline]] WEIR_TARGET static uint32_t DecideAnyGroup(
       Binding& binding, const Plan& plan, const Group& group, const std::string_view* keys,
-      const Now& now, uint64_t now_ns, uint64_t cost, bool holder, Decision* out) noexcept {
-    return DecideGroup<kRest, false>(binding, plan, group, keys, now, now_ns, cost, holder, out);
+      const Now& now, uint64_t now_ns, uint64_t cost, bool holder, Decision* out,
+      uint64_t& denials) noexcept {
+    return DecideGroup<kRest, false>(binding, plan, group, keys, now, now_ns, cost, holder, out,
+                                     denials);
   }
 
   // In groups: the lines of a group are asked for while its keys are hashed, and have arrived by
@@ -148,26 +235,53 @@ struct Batch {
     uint64_t denials = 0;
     uint64_t refusals = 0;
     const bool holder = !Counters::HasOwn();
-    constexpr size_t kAhead = kGroup * kGroupsAhead;
-    Group groups[kGroupsAhead + 1];
-    for (size_t begin = 0; begin < count + kAhead; begin += kGroup) {
-      if (begin < count) [[likely]] {
-        const size_t size = std::min(kGroup, count - begin);
-        Fetch<kRest>(binding, plan, keys + begin, size, groups[begin / kGroup % (kGroupsAhead + 1)],
-                     out + begin);
+    constexpr bool kEights = Eights::kDecides && !kRest;
+    typename Eights::Question question;
+    if constexpr (kEights) {
+      question = Eights::Ask(plan, now.tick, cost);
+    }
+    // Under way: those fetched, the one being decided, and the one before it for what it left.
+    constexpr size_t kGroups = kGroupsAhead + 2;
+    Group groups[kGroups];
+    typename Eights::Found found[2];
+    uint32_t absent = 0;  // of the group before
+    const size_t group_count = (count + kGroup - 1) / kGroup;
+    for (size_t turn = 0; turn < group_count + kGroupsAhead; ++turn) {
+      if (turn < group_count) [[likely]] {
+        const size_t begin = turn * kGroup;
+        Fetch<kRest>(binding, plan, keys + begin, std::min(kGroup, count - begin),
+                     groups[turn % kGroups], out + begin);
       }
-      if (begin >= kAhead) [[likely]] {
-        const size_t due = begin - kAhead;
-        const Group& arrived = groups[due / kGroup % (kGroupsAhead + 1)];
-        if (arrived.refused == 0 && !holder) [[likely]] {
-          denials += DecideGroup<kRest, true>(binding, plan, arrived, keys + due, now, now_ns, cost,
-                                              false, out + due);
-        } else {
-          denials += DecideAnyGroup<kRest>(binding, plan, arrived, keys + due, now, now_ns, cost,
-                                           holder, out + due);
-          refusals += static_cast<uint64_t>(std::popcount(arrived.refused));
-        }
+      if (kEights && turn + 1 >= kGroupsAhead && turn + 1 < group_count + kGroupsAhead) {
+        const size_t next = turn + 1 - kGroupsAhead;
+        Find(question, groups[next % kGroups], found[next % 2]);
       }
+      if (turn < kGroupsAhead) [[unlikely]] {
+        continue;
+      }
+      const size_t due = turn - kGroupsAhead;
+      const size_t begin = due * kGroup;
+      if (absent != 0) [[unlikely]] {
+        DecideSome(binding, plan, groups[(due - 1) % kGroups], absent, keys + begin - kGroup, now,
+                   now_ns, cost, out + begin - kGroup, denials);
+      }
+      const Group& arrived = groups[due % kGroups];
+      if (arrived.refused != 0 || holder) [[unlikely]] {
+        absent = DecideAnyGroup<kRest>(binding, plan, arrived, keys + begin, now, now_ns, cost,
+                                       holder, out + begin, denials);
+        refusals += static_cast<uint64_t>(std::popcount(arrived.refused));
+      } else if (kEights && arrived.size == kGroup) [[likely]] {
+        absent = DecideEight(binding, plan, question, arrived, found[due % 2], keys + begin, now,
+                             now_ns, cost, out + begin, denials);
+      } else {
+        absent = DecideGroup<kRest, true>(binding, plan, arrived, keys + begin, now, now_ns, cost,
+                                          false, out + begin, denials);
+      }
+    }
+    if (absent != 0) [[unlikely]] {
+      const size_t last = group_count - 1;
+      DecideSome(binding, plan, groups[last % kGroups], absent, keys + last * kGroup, now, now_ns,
+                 cost, out + last * kGroup, denials);
     }
     const Counters::Mine mine = binding.store->counters.Get();
     mine.Add(&CounterCell::allowed, count - refusals - denials);

@@ -10,6 +10,7 @@
 #include "store/memory/engine.h"
 #include "store/memory/give_back.h"
 #include "store/memory/lease_engine.h"
+#include "store/memory/no_eights.h"
 
 #define WEIR_ISA scalar
 #define WEIR_TARGET
@@ -31,6 +32,9 @@ struct Matcher {
     return matches;
   }
 };
+
+template <class Layout, class Algo>
+using Eight = NoEights<Layout, Algo>;
 
 }  // namespace
 
