@@ -55,7 +55,7 @@ struct SketchWord {
   static int64_t Estimate(uint64_t word, unsigned chosen, int64_t near) noexcept {
     int64_t least = kLaneMax;
     for (unsigned i = 0; i < kLanes; ++i) {
-      least = (chosen >> i & 1U) != 0 ? std::min(least, LaneOf(word, i)) : least;
+      least = std::min(least, LaneOf(word, i) | (kLaneMax & ~IfChosen(chosen, i)));
     }
     return InstantOf(BaseOf(word, near), least);
   }
@@ -70,7 +70,7 @@ struct SketchWord {
     uint64_t result = Based(new_base);
     for (unsigned i = 0; i < kLanes; ++i) {
       const int64_t drained = Rebased(LaneOf(word, i), passed);
-      const int64_t lane = (chosen >> i & 1U) != 0 ? std::max(drained, raised) : drained;
+      const int64_t lane = std::max(drained, raised & IfChosen(chosen, i));
       result |= static_cast<uint64_t>(lane) << (i * kLaneBits);
     }
     return result;
@@ -102,6 +102,12 @@ struct SketchWord {
   }
 
  private:
+  // All ones, or none. Which lanes a key has is anybody's guess, and a branch on it would be wrong
+  // every other time.
+  static int64_t IfChosen(unsigned chosen, unsigned i) noexcept {
+    return -static_cast<int64_t>(chosen >> i & 1U);
+  }
+
   static int64_t LaneOf(uint64_t word, unsigned i) noexcept {
     return static_cast<int64_t>(word >> (i * kLaneBits)) & kLaneMax;
   }

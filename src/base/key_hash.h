@@ -54,9 +54,13 @@ class UsualKey {
   [[gnu::always_inline]] explicit UsualKey(std::string_view key) noexcept
       : head_(Load(key.data())), tail_(Load(key.data() + key.size() - 16)), size_(key.size()) {}
 
+  // A byte of it is zero iff one of the key is.
+  [[nodiscard]] [[gnu::always_inline]] __m128i Least() const noexcept {
+    return _mm_min_epu8(head_, tail_);
+  }
+
   [[nodiscard]] [[gnu::always_inline]] bool HasNul() const noexcept {
-    const __m128i least = _mm_min_epu8(head_, tail_);
-    return _mm_movemask_epi8(_mm_cmpeq_epi8(least, _mm_setzero_si128())) != 0;
+    return _mm_movemask_epi8(_mm_cmpeq_epi8(Least(), _mm_setzero_si128())) != 0;
   }
 
   // XXH3 as far as its last step, the avalanche, and without a factor for the size. The avalanche

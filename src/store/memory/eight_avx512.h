@@ -200,7 +200,7 @@ struct Eight<CompactLayout, algorithm::Gcra<algorithm::CompactTicks>> : EightKey
       const __m512i differs = _mm512_xor_si512(_mm512_load_si512(&line), All(found.wanted[i]));
       unsigned match = _mm512_testn_epi64_mask(differs, All(Layout::kWantedMask));
       if (match == 0) [[unlikely]] {
-        __builtin_prefetch(&line + 1, 1, 3);
+        __builtin_prefetch(&line + 1, 0, 3);
         match = 1;
       }
       std::atomic<uint64_t>* word = &line.words[std::countr_zero(match)];

@@ -32,6 +32,10 @@ struct Matcher {
     return Layout::kSlots == 8 ? HighHalves<kMask>(line, wanted) : EvenWords(line, kMask, wanted);
   }
 
+  [[gnu::always_inline]] WEIR_TARGET static bool HasNul(const base::UsualKey& key) noexcept {
+    return key.HasNul();
+  }
+
  private:
   // Puts in order what was picked from two vectors within 128 bits of each.
   static constexpr int kMiddleSwapped = 0xd8;

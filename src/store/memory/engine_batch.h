@@ -20,10 +20,6 @@ struct Batch {
   using Now = typename Algo::Now;
   using Eights = Eight<Layout, Algo>;
 
-  // How many groups ahead of deciding them that is. Where keys are looked for a group before they
-  // are decided it is one more.
-  static constexpr size_t kGroupsAhead = Eights::kDecides ? 4 : 3;
-
   // A group of keys under way.
   struct Group {
     size_t size = 0;
@@ -37,7 +33,7 @@ struct Batch {
   [[gnu::always_inline]] WEIR_TARGET static void Prefetch(const SharedState& store,
                                                           const Plan& plan, uint64_t hash,
                                                           const Line* line) noexcept {
-    __builtin_prefetch(line, 1, 3);
+    __builtin_prefetch(line, 0, 3);
     if constexpr (kRest) {
       store.sketch->Prefetch(plan.sketch, Sketch::HashOf(hash, plan.generation));
     }
@@ -152,7 +148,7 @@ struct Batch {
       AtHome result = TryOne(binding, plan, line, group.hashes[i], now, now_ns, cost,
                              !kPlain && holder, out[i]);
       if (result == AtHome::kElsewhere) [[unlikely]] {
-        __builtin_prefetch(&line + 1, 1, 3);
+        __builtin_prefetch(&line + 1, 0, 3);
         absent |= uint32_t{1} << i;
         continue;
       }
@@ -236,6 +232,9 @@ struct Batch {
     uint64_t refusals = 0;
     const bool holder = !Counters::HasOwn();
     constexpr bool kEights = Eights::kDecides && !kRest;
+    // How many groups ahead of deciding them keys are fetched. One more where they are looked for a
+    // group before that; one in all where a decision takes as long as several fetches.
+    constexpr size_t kGroupsAhead = kRest ? 1 : kEights ? 4 : 3;
     typename Eights::Question question;
     if constexpr (kEights) {
       question = Eights::Ask(plan, now.tick, cost);

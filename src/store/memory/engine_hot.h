@@ -4,7 +4,8 @@
 //   WEIR_ISA      the namespace for this instruction set
 //   WEIR_TARGET   the function attribute that lets the compiler use it
 //   Matcher       with Match<Layout, kMask>(line, wanted): a bit per slot whose identity, under
-//                 the mask, is the wanted one
+//                 the mask, is the wanted one; and HasNul(key)
+//   Eight         code for eight keys at once, or NoEights
 // before it. Only these functions are compiled for the instruction set; all that they call is built
 // for the baseline, so no instruction can leak into code that other processors run.
 
@@ -306,6 +307,10 @@ struct Hot {
     }
     Line* line = &binding.homes.Of(hash);
     base::WorkOut(line);
+    // As early as can be, so that it is still within the window of instructions when the decisions
+    // before this one wait for theirs. For reading: a key that is denied on several processors
+    // would otherwise go from one to the other.
+    __builtin_prefetch(line, 0, 3);
     const Plan& plan = binding.plan();
     const TableClock& clock = binding.store->clock;
     const uint64_t now_ns = clock.ToStore(now);
@@ -330,7 +335,7 @@ struct Hot {
                                                               uint64_t cost,
                                                               Decision& out) noexcept {
     Line& line = binding.homes.Of(hash);
-    __builtin_prefetch(&line, 1, 3);
+    __builtin_prefetch(&line, 0, 3);
     if (!Counters::HasOwn()) [[unlikely]] {
       return TryHoldingAt(binding, hash, binding.store->ReadClock(), cost, out);
     }
@@ -369,7 +374,7 @@ struct Hot {
       return TryCheckOther(binding, key, now, cost, out);
     }
     const base::UsualKey usual(key);
-    if (usual.HasNul()) [[unlikely]] {
+    if (Matcher::HasNul(usual)) [[unlikely]] {
       return TryCheckOther(binding, key, now, cost, out);
     }
     const uint64_t hash = base::MixHash(usual.Hash(binding.store->secret), binding.salt);
@@ -382,7 +387,7 @@ struct Hot {
       return TryCheckOtherNow(binding, key, cost, out);
     }
     const base::UsualKey usual(key);
-    if (usual.HasNul()) [[unlikely]] {
+    if (Matcher::HasNul(usual)) [[unlikely]] {
       return TryCheckOtherNow(binding, key, cost, out);
     }
     const uint64_t hash = base::MixHash(usual.Hash(binding.store->secret), binding.salt);

@@ -31,6 +31,8 @@ struct Matcher {
     }
     return matches;
   }
+
+  static bool HasNul(const base::UsualKey& key) noexcept { return key.HasNul(); }
 };
 
 template <class Layout, class Algo>
