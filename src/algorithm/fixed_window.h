@@ -139,8 +139,19 @@ struct FixedWindow {
     const State old = Load(from, payload, At(from, moment));
     const Now now = At(to, moment);
     const uint64_t count = WindowCount::Convert(from, to, old.count);
-    return from.family == to.family ? State{old.id, count, old.left_ns}
-                                    : State{now.id, count, now.left_ns};
+    if (from.family == to.family) {
+      return {old.id, count, old.left_ns};
+    }
+    return {now.id, WindowsSinceChange(to, moment, now.id) == 0 ? count : 0, now.left_ns};
+  }
+
+  // How many windows of `to` have ended since it took over, up to 2. What was charged before counts
+  // in the first of them. The old quota's window may be open for longer, but who was told to wait
+  // for the next one is admitted there. REQUIRES: no calendar; one of another length gets a binding
+  // of its own.
+  static unsigned WindowsSinceChange(const Plan& to, const Moment& moment, uint64_t id) noexcept {
+    const Moment change{.ns = to.changed_at_ns, .phase = moment.phase};
+    return static_cast<unsigned>(std::clamp<int64_t>(IdDistance(to, id, At(to, change).id), 0, 2));
   }
 
   static uint64_t Used(const Plan&, State state, Now) noexcept {
@@ -245,7 +256,11 @@ struct FirstHitWindow {
       return {now.tick, 0, to.window_ticks};
     }
     if (from.family != to.family) {
-      return {now.tick, count, to.window_ticks};
+      // The window of what was charged before begins with the change.
+      const uint64_t since_ns = moment.ns - std::min(moment.ns, to.changed_at_ns);
+      const uint64_t since = WideTicks::FromNs(to, since_ns);
+      return since < to.window_ticks ? State{now.tick - since, count, to.window_ticks - since}
+                                     : State{now.tick, 0, to.window_ticks};
     }
     const uint64_t age_ns =
         WideTicks::ToNs(from, from.window_ticks - std::min(old.left, from.window_ticks));

@@ -144,7 +144,14 @@ struct SlidingWindow {
       return state;
     }
     const uint64_t count = WindowCount::Convert(from, to, state.weighted + state.current);
-    return {now.id, 0, count, now.left_ns, 0};
+    switch (FixedWindow::WindowsSinceChange(to, moment, now.id)) {
+      case 0:
+        return {now.id, 0, count, now.left_ns, 0};
+      case 1:
+        return {now.id, count, 0, now.left_ns, Weigh(to, count, now.left_ns)};
+      default:
+        return {now.id, 0, 0, now.left_ns, 0};
+    }
   }
 
   static uint64_t Used(const Plan&, const State& state, Now) noexcept {

@@ -341,6 +341,51 @@ TEST(Update, NobodyGetsAFreshBucket) {
   }
 }
 
+// Windows of another length: who is denied and waits as long as told is admitted, whatever was used
+// before the change; a window of the old quota that is still open counts in one new window only.
+std::string WhoWaitsIsAdmitted(Random& random) {
+  const char* const kinds[] = {" fixed-window", " fixed-window from first-hit",
+                               " fixed-window from per-key", ""};
+  const char* const kind = kinds[random.Below(4)];
+  const auto quota = [&] {
+    return *Quota::Parse(std::to_string(random.Between(1, 50)) + "/" +
+                         std::to_string(random.Between(1, 90)) + "s" + kind);
+  };
+  ManualClock clock(Noon() + milliseconds(random.Below(100'000)));
+  Limiter limiter = Make(quota(), clock);
+  std::string story = limiter.quota().ToString();
+  for (uint64_t changes = random.Between(1, 3); changes > 0; --changes) {
+    for (uint64_t charges = random.Between(1, 5); charges > 0; --charges) {
+      limiter.Check("key", random.Between(1, limiter.quota().burst()));
+      clock.Advance(milliseconds(random.Below(20'000)));
+    }
+    const Quota next = quota();
+    if (!limiter.Update(next).ok()) {
+      return "the change was refused: " + next.ToString();
+    }
+    story += ", then " + next.ToString();
+    clock.Advance(milliseconds(random.Below(30'000)));
+    const uint64_t cost = random.Between(1, next.burst());
+    const Decision asked = limiter.Check("key", cost);
+    if (asked.allowed()) {
+      continue;
+    }
+    clock.Advance(asked.retry_after);
+    if (const Decision again = limiter.Check("key", cost); !again.allowed()) {
+      return story + ": told to wait " + std::to_string(asked.retry_after.count()) + " ns for " +
+             std::to_string(cost) + ", then " + std::to_string(again.retry_after.count()) + " more";
+    }
+  }
+  return "";
+}
+
+TEST(Update, WhoWaitsAfterAChangeOfWindowIsAdmitted) {
+  Random random(2026);
+  for (int i = 0; i < 20'000; ++i) {
+    ASSERT_EQ(WhoWaitsIsAdmitted(random), "") << i;
+  }
+}
+
 TEST(Update, ManyRaisesInAMomentKeepEveryDebt) {
   for (const char* text :
        {"100/min burst 10", "70/min burst 10", "100/min", "10/min fixed-window"}) {

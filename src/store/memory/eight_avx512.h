@@ -215,12 +215,12 @@ struct Eight<CompactLayout, algorithm::Gcra<algorithm::CompactTicks>> : EightKey
   // A bit for each key for which nothing has happened, and whose answer is still to be written.
   struct Undone {
     uint32_t absent;  // not on its home line, as far as was seen
-    uint32_t others;  // somebody else was faster, or may hold units of it on lease
+    uint32_t lost;    // its word has changed since: somebody else was faster, or this batch itself
+    uint32_t held;    // it does not fit, but somebody may hold units of it on lease
     uint32_t denied;  // not undone: these are answered
   };
 
-  // Charges those that were found and fit, and answers all that were found. A key that stands in
-  // the eight twice is overtaken by itself.
+  // Charges those that were found and fit, and answers all that were found.
   [[gnu::noinline]] WEIR_TARGET static Undone Decide(const Question& question, const Found& found,
                                                      const LeaseMarks& marks,
                                                      Decision* out) noexcept {
@@ -252,20 +252,21 @@ struct Eight<CompactLayout, algorithm::Gcra<algorithm::CompactTicks>> : EightKey
           lost |= uint32_t{1} << i;
         }
       }
-      return {.absent = 0, .others = lost, .denied = 0};
+      return {.absent = 0, .lost = lost, .held = 0, .denied = 0};
     }
     AnswerEither(question, debt, after, static_cast<__mmask8>(~fits), out);
-    uint32_t others = 0;
+    uint32_t lost = 0;
     for (uint32_t rest = fits & present; rest != 0; rest &= rest - 1) {
       const auto i = static_cast<unsigned>(std::countr_zero(rest));
-      others |= Swap(*found.words[i], found.values[i], desired[i]) ? 0 : uint32_t{1} << i;
+      lost |= Swap(*found.words[i], found.values[i], desired[i]) ? 0 : uint32_t{1} << i;
     }
     const uint32_t refused = present & ~fits;
+    uint32_t held = 0;
     for (uint32_t rest = refused; rest != 0; rest &= rest - 1) {
       const auto i = static_cast<unsigned>(std::countr_zero(rest));
-      others |= marks.Quiet(found.words[i]) ? 0 : uint32_t{1} << i;
+      held |= marks.Quiet(found.words[i]) ? 0 : uint32_t{1} << i;
     }
-    return {.absent = kAll & ~present, .others = others, .denied = refused & ~others};
+    return {.absent = kAll & ~present, .lost = lost, .held = held, .denied = refused & ~held};
   }
 
  private:

@@ -189,20 +189,46 @@ struct Batch {
     }
   }
 
-  // The same as DecideGroup for a plain group of eight that was looked for.
+  // Whether this batch itself has charged a key of the group since it was looked for.
+  static bool OvertookItself(const Group& before, const Group& group, unsigned i) noexcept {
+    const auto same = [&](uint64_t hash) { return hash == group.hashes[i]; };
+    return std::any_of(group.hashes, group.hashes + i, same) ||
+           std::any_of(before.hashes, before.hashes + before.size, same);
+  }
+
+  // The same as DecideGroup for a plain group of eight that was looked for while the one before it
+  // was still to be decided.
   [[gnu::always_inline]] WEIR_TARGET static uint32_t DecideEight(
       Binding& binding, const Plan& plan, const typename Eights::Question& question,
-      const Group& group, const typename Eights::Found& found, const std::string_view* keys,
-      const Now& now, uint64_t now_ns, uint64_t cost, Decision* out, uint64_t& denials) noexcept {
+      const Group& before, const Group& group, const typename Eights::Found& found,
+      const std::string_view* keys, const Now& now, uint64_t now_ns, uint64_t cost, Decision* out,
+      uint64_t& denials) noexcept {
     if constexpr (Eights::kDecides) {
       const auto undone = Eights::Decide(question, found, binding.store->leases.marks, out);
       denials += static_cast<uint64_t>(std::popcount(undone.denied));
-      if (undone.others != 0) [[unlikely]] {
-        DecideSome(binding, plan, group, undone.others, keys, now, now_ns, cost, out, denials);
+      if ((undone.lost | undone.held) != 0) [[unlikely]] {
+        DecideUndone(binding, plan, before, group, undone.lost, undone.held, keys, now, now_ns,
+                     cost, out, denials);
       }
       return undone.absent;
     }
     return 0;
+  }
+
+  // A race that was lost to another thread is the affair of the long way, which may take a lease.
+  [[gnu::noinline]] WEIR_TARGET static void DecideUndone(
+      Binding& binding, const Plan& plan, const Group& before, const Group& group, uint32_t lost,
+      uint32_t held, const std::string_view* keys, const Now& now, uint64_t now_ns, uint64_t cost,
+      Decision* out, uint64_t& denials) noexcept {
+    for (uint32_t rest = lost | held; rest != 0; rest &= rest - 1) {
+      const auto i = static_cast<unsigned>(std::countr_zero(rest));
+      if ((lost >> i & 1U) != 0 && !OvertookItself(before, group, i)) {
+        const AtHome result = DecideOther(binding, AtHome::kLost, keys[i], now_ns, cost, out[i]);
+        denials += static_cast<uint64_t>(result == AtHome::kDenied);
+      } else {
+        DecideSome(binding, plan, group, uint32_t{1} << i, keys, now, now_ns, cost, out, denials);
+      }
+    }
   }
 
   // Whatever is not plain.
@@ -251,18 +277,20 @@ struct Batch {
         Fetch<kRest>(binding, plan, keys + begin, std::min(kGroup, count - begin),
                      groups[turn % kGroups], out + begin);
       }
+      const size_t due = turn - kGroupsAhead;
+      const size_t begin = due * kGroup;
+      const Group& before = groups[(due + kGroups - 1) % kGroups];  // of no keys at the beginning
+      if (absent != 0) [[unlikely]] {
+        DecideSome(binding, plan, before, absent, keys + begin - kGroup, now, now_ns, cost,
+                   out + begin - kGroup, denials);
+        absent = 0;
+      }
       if (kEights && turn + 1 >= kGroupsAhead && turn + 1 < group_count + kGroupsAhead) {
-        const size_t next = turn + 1 - kGroupsAhead;
+        const size_t next = due + 1;
         Find(question, groups[next % kGroups], found[next % 2]);
       }
       if (turn < kGroupsAhead) [[unlikely]] {
         continue;
-      }
-      const size_t due = turn - kGroupsAhead;
-      const size_t begin = due * kGroup;
-      if (absent != 0) [[unlikely]] {
-        DecideSome(binding, plan, groups[(due - 1) % kGroups], absent, keys + begin - kGroup, now,
-                   now_ns, cost, out + begin - kGroup, denials);
       }
       const Group& arrived = groups[due % kGroups];
       if (arrived.refused != 0 || holder) [[unlikely]] {
@@ -270,8 +298,8 @@ struct Batch {
                                        holder, out + begin, denials);
         refusals += static_cast<uint64_t>(std::popcount(arrived.refused));
       } else if (kEights && arrived.size == kGroup) [[likely]] {
-        absent = DecideEight(binding, plan, question, arrived, found[due % 2], keys + begin, now,
-                             now_ns, cost, out + begin, denials);
+        absent = DecideEight(binding, plan, question, before, arrived, found[due % 2], keys + begin,
+                             now, now_ns, cost, out + begin, denials);
       } else {
         absent = DecideGroup<kRest, true>(binding, plan, arrived, keys + begin, now, now_ns, cost,
                                           false, out + begin, denials);

