@@ -66,7 +66,23 @@ TEST(FixedWindow, ANewLimitKeepsTheCountAndAnotherWindowTheShare) {
   const auto now = FixedWindow::At(from, moment);
   const uint64_t payload = FixedWindow::Save(from, {now.id, 8, 0}, now);
   EXPECT_EQ(FixedWindow::Convert(from, PlanOf("100/min fixed-window"), payload, moment).count, 8U);
-  EXPECT_EQ(FixedWindow::Convert(from, PlanOf("100/h fixed-window"), payload, moment).count, 80U);
+  Plan hourly = PlanOf("100/h fixed-window");
+  hourly.changed_at_ns = moment.ns;
+  EXPECT_EQ(FixedWindow::Convert(from, hourly, payload, moment).count, 80U);
+}
+
+TEST(FixedWindow, WhatWasUsedBeforeAChangeCountsInOneWindowAfterIt) {
+  const Plan from = PlanOf("10/h fixed-window");
+  const Moment change{.ns = 120 * kMinuteNs + 50 * kSecondNs};
+  const auto now = FixedWindow::At(from, change);
+  const uint64_t payload = FixedWindow::Save(from, {now.id, 8, 0}, now);
+  Plan to = PlanOf("100/min fixed-window");
+  to.changed_at_ns = change.ns;
+  const auto count_after = [&](uint64_t ns) {
+    return FixedWindow::Convert(from, to, payload, {.ns = change.ns + ns}).count;
+  };
+  EXPECT_EQ(count_after(10 * kSecondNs - 1), 80U);
+  EXPECT_EQ(count_after(10 * kSecondNs), 0U) << "the hour is open, the minute is over";
 }
 
 TEST(FirstHitWindow, OpensAtTheFirstHitAndEndsAWindowLater) {
