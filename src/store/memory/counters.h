@@ -8,7 +8,8 @@
 
 namespace weir::store {
 
-struct alignas(64) CounterCell {
+// Two lines each: processors fetch lines in pairs, and would fetch a neighbour's along.
+struct alignas(128) CounterCell {
   std::atomic<uint64_t> allowed{0};
   std::atomic<uint64_t> denials{0};
   std::atomic<uint64_t> refusals{0};
