@@ -8,8 +8,7 @@
 
 namespace weir::store {
 
-// Two lines each: processors fetch lines in pairs, and would fetch a neighbour's along.
-struct alignas(128) CounterCell {
+struct alignas(64) CounterCell {
   std::atomic<uint64_t> allowed{0};
   std::atomic<uint64_t> denials{0};
   std::atomic<uint64_t> refusals{0};
