@@ -2,7 +2,7 @@
 // 8-byte slots goes. Only the swaps are made one by one.
 //
 // Included once by engine_avx512.cc. What is not usual is left to the code for one key: a key of
-// another length, one that is not on its home line, a charge that does not fit, a lost race.
+// another length, one that is not on its home line, a lost race, units that may be out on lease.
 #pragma once
 
 #include <immintrin.h>
