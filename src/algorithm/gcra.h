@@ -80,6 +80,11 @@ struct Gcra {
     return state.debt > plan.tolerance ? 0 : plan.per_emission.Divide(plan.tolerance - state.debt);
   }
 
+  // The same after a charge that fitted. REQUIRES: the debt is within the tolerance.
+  static uint64_t Left(const Plan& plan, State state) noexcept {
+    return plan.per_emission.Divide(plan.tolerance - state.debt);
+  }
+
   // Overdraft is remembered up to debt_max.
   static void Count(const Plan& plan, State& state, uint64_t cost) noexcept {
     const uint64_t after =

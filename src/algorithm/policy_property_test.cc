@@ -82,6 +82,13 @@ Uint128 TicksDown(const Plan& plan, Uint128 ns) {
   return plan.shift >= 0 ? ns << plan.shift : ns >> -plan.shift;
 }
 
+// A slot's word: the payload, and above it the rest of the word, which Load is to ignore.
+uint64_t Word(Random& random, SlotKind slot, uint64_t payload) {
+  const unsigned bits =
+      slot == SlotKind::kCompact ? CompactTicks::kPayloadBits : WideTicks::kPayloadBits;
+  return payload | random.Next() << bits;
+}
+
 #define WEIR_SAME(actual, expected)                                                          \
   if (static_cast<Uint128>(actual) != static_cast<Uint128>(expected)) {                      \
     ADD_FAILURE() << #actual << " is " << static_cast<uint64_t>(actual) << ", expected "     \
@@ -112,7 +119,7 @@ void BucketTuples(uint64_t tuples, uint64_t seed) {
 
     const auto at = Bucket::At(plan, {.ns = now_ns});
     const uint64_t payload = static_cast<uint64_t>(tat) & Bucket::kMask;
-    auto state = Bucket::Load(plan, payload, at);
+    auto state = Bucket::Load(plan, Word(random, plan.slot, payload), at);
     WEIR_SAME(state.debt, owed);
     WEIR_SAME(Bucket::Expired(plan, payload, at), owed == 0);
     const Uint128 tolerance = Uint128{plan.burst} * plan.emission;
@@ -130,6 +137,9 @@ void BucketTuples(uint64_t tuples, uint64_t seed) {
     WEIR_SAME(counted.debt, std::max(owed, std::min(after, 2 * tolerance)));
     WEIR_SAME(Bucket::Take(plan, state, cost), fits);
     WEIR_SAME(state.debt, fits ? after : owed);
+    if (fits) {
+      WEIR_SAME(Bucket::Left(plan, state), (tolerance - after) / plan.emission);
+    }
     WEIR_SAME(Bucket::Save(plan, state, at), (now + (fits ? after : owed)) & Bucket::kMask);
     if (fits) {
       // Given back at once it is all owed; at any time never more than was paid.
@@ -159,7 +169,7 @@ void GapTuples(uint64_t tuples, uint64_t seed) {
     const uint64_t ago = random.Below(std::min<uint64_t>(
         plan.emission * 2, static_cast<uint64_t>(std::min<Uint128>(now, base::kUint64Max))));
     const uint64_t payload = static_cast<uint64_t>(now - ago + plan.emission) & Gap::Bucket::kMask;
-    auto state = Gap::Load(plan, payload, at);
+    auto state = Gap::Load(plan, Word(random, plan.slot, payload), at);
     const bool fits = ago >= plan.emission;
     WEIR_SAME(Gap::Available(plan, state, at), fits ? 1 : 0);
     const Uint128 wait = fits ? 0 : plan.emission - ago;
@@ -193,7 +203,7 @@ void FixedTuples(uint64_t tuples, uint64_t seed) {
     const uint64_t windows_ago = random.OneIn(2) ? 0 : random.Between(1, 5);
     const uint64_t payload = FixedWindow::Save(plan, {now.id - windows_ago, stored_count, 0}, now);
     const uint64_t count = windows_ago == 0 ? stored_count : 0;
-    auto state = FixedWindow::Load(plan, payload, now);
+    auto state = FixedWindow::Load(plan, Word(random, plan.slot, payload), now);
     WEIR_SAME(state.count, count);
     WEIR_SAME(FixedWindow::Expired(plan, payload, now), count == 0);
     WEIR_SAME(FixedWindow::Available(plan, state, now),
@@ -226,7 +236,7 @@ void FirstHitTuples(uint64_t tuples, uint64_t seed) {
     const uint64_t payload = FirstHitWindow::Save(plan, {now.tick - ago, stored_count, 0}, now);
     const bool is_open = stored_count != 0 && ago < plan.window_ticks;
     const uint64_t count = is_open ? stored_count : 0;
-    auto state = FirstHitWindow::Load(plan, payload, now);
+    auto state = FirstHitWindow::Load(plan, Word(random, plan.slot, payload), now);
     WEIR_SAME(state.count, count);
     WEIR_SAME(FirstHitWindow::Expired(plan, payload, now), !is_open);
     const Uint128 left = is_open ? plan.window_ticks - ago : plan.window_ticks;
@@ -285,7 +295,7 @@ void CalendarTuples(uint64_t tuples, uint64_t seed) {
     const uint64_t periods_ago = random.OneIn(2) ? 0 : random.Between(1, 5);
     const uint64_t payload = FixedWindow::Save(plan, {now.id - periods_ago, stored_count, 0}, now);
     const uint64_t count = periods_ago == 0 ? stored_count : 0;
-    auto state = FixedWindow::Load(plan, payload, now);
+    auto state = FixedWindow::Load(plan, Word(random, plan.slot, payload), now);
     WEIR_SAME(state.count, count);
     WEIR_SAME(FixedWindow::Expired(plan, payload, now), count == 0);
     WEIR_SAME(FixedWindow::ResetNs(plan, state, now), count == 0 ? 0 : left);
@@ -321,7 +331,7 @@ void SlidingTuples(uint64_t tuples, uint64_t seed) {
                               : windows_ago == 1 ? stored_current
                                                  : 0;
     const uint64_t current = windows_ago == 0 ? stored_current : 0;
-    auto state = SlidingWindow::Load(plan, payload, now);
+    auto state = SlidingWindow::Load(plan, Word(random, plan.slot, payload), now);
     const Uint128 used = Weight(plan, previous, now.left_ns) + current;
     WEIR_SAME(state.weighted + state.current, used);
     WEIR_SAME(SlidingWindow::Available(plan, state, now),

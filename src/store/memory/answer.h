@@ -43,6 +43,16 @@ struct Answer {
     out.remaining = static_cast<uint32_t>(Algo::Available(plan, state, now));  // at most the burst
   }
 
+  // What is available after a charge that fitted; some policies know a shorter way to it then.
+  [[gnu::always_inline]] static uint64_t Left(const Plan& plan, const State& state,
+                                              const Now& now) noexcept {
+    if constexpr (requires { Algo::Left(plan, state); }) {
+      return Algo::Left(plan, state);
+    } else {
+      return Algo::Available(plan, state, now);
+    }
+  }
+
   // What is known before the state is seen. An answer has this and one of the ends.
   [[gnu::always_inline]] static void Begin(uint32_t limit, uint32_t charged,
                                            Decision& out) noexcept {
@@ -51,13 +61,15 @@ struct Answer {
   }
 
   [[gnu::always_inline]] static void EndAllowed(const Plan& plan, const State& state,
-                                                const Now& now, Decision& out) noexcept {
+                                                const Now& now, uint64_t remaining,
+                                                Decision& out) noexcept {
     if constexpr (Delays<Algo>) {
       out.retry_after = algorithm::ToDuration(Algo::StartNs(plan, state));
     } else {
       out.retry_after = Duration::zero();
     }
-    Describe(plan, state, now, out);
+    out.reset_after = algorithm::ToDuration(Algo::ResetNs(plan, state, now));
+    out.remaining = static_cast<uint32_t>(remaining);  // at most the burst
     Label(Outcome::kAllowed, Basis::kStore, out);
   }
 
@@ -76,7 +88,7 @@ struct Answer {
   static void Allow(const Plan& plan, const State& state, const Now& now, uint64_t charged,
                     Decision& out) noexcept {
     Begin(plan.burst, Saturated(charged), out);
-    EndAllowed(plan, state, now, out);
+    EndAllowed(plan, state, now, Algo::Available(plan, state, now), out);
   }
 
   static void Deny(const Plan& plan, const State& state, const Now& now, uint64_t cost,

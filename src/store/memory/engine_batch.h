@@ -119,7 +119,7 @@ struct Batch {
     const uint64_t wanted = Layout::Wanted(hash, binding.id, plan);
     if (result == AtHome::kElsewhere && wanted != 0) [[likely]] {
       Reply::Begin(plan.burst, static_cast<uint32_t>(cost), out);
-      result = One::DecideAtHome(binding, plan, line, wanted, now, cost, out);
+      result = One::DecideAtHome(*binding.store, plan, line, wanted, now, cost, out);
     }
     return result;
   }

@@ -39,7 +39,7 @@ struct Hot {
 
   // The common case, inlined: the key is on its home line, its state was written under the current
   // plan and nobody else is charging it. REQUIRES: 0 < cost <= burst, and Reply::Begin.
-  [[gnu::always_inline]] WEIR_TARGET static AtHome DecideAtHome(const Binding& binding,
+  [[gnu::always_inline]] WEIR_TARGET static AtHome DecideAtHome(const SharedState& store,
                                                                 const Plan& plan, Line& line,
                                                                 uint64_t wanted, const Now& now,
                                                                 uint64_t cost,
@@ -53,19 +53,22 @@ struct Hot {
     if (!current.wanted) [[unlikely]] {
       return AtHome::kElsewhere;
     }
-    State state = Algo::Load(plan, current.low, now);
+    State state = Algo::Load(plan, current.value, now);
     if (!Algo::Take(plan, state, cost)) {
       if (!Layout::StillCurrent({current.word, current.value})) [[unlikely]] {
         return AtHome::kElsewhere;
       }
-      AnswerDenied(plan, state, current.low, now, cost, out);
-      return MayDeny(binding, current) ? AtHome::kDenied : AtHome::kElsewhere;
+      AnswerDenied(plan, state, current.value, now, cost, out);
+      return MayDeny(store, current) ? AtHome::kDenied : AtHome::kElsewhere;
     }
     // The answer is complete before the swap, so that nothing of it is kept in a register across.
-    // If the swap fails, all of it is written anew.
+    // If the swap fails, all of it is written anew. It reads the plan again, rather than keep what
+    // the charge was compared with: with that, a frame would be needed.
     uint64_t desired = WithPayload<Layout>(current, SaveLow<Algo>(plan, state, now));
+    const Plan* again = &plan;
     base::WorkOut(desired);
-    Reply::EndAllowed(plan, state, now, out);
+    base::WorkOut(again);
+    Reply::EndAllowed(*again, state, now, Reply::Left(*again, state, now), out);
     if (!Replace(current, desired) || !Layout::StillOwned(line, slot, wanted)) [[unlikely]] {
       return AtHome::kLost;
     }
@@ -167,9 +170,9 @@ struct Hot {
 
   // Whether a denial by this state, on its home line, may stand: no units of that line's keys are
   // out on lease.
-  [[gnu::always_inline]] static bool MayDeny(const Binding& binding,
+  [[gnu::always_inline]] static bool MayDeny(const SharedState& store,
                                              const Current& current) noexcept {
-    return !Leased::kUsable || binding.store->leases.marks.Quiet(current.word);
+    return !Leased::kUsable || store.leases.marks.Quiet(current.word);
   }
 
   static void Tally(const Binding& binding, const Decision& decision) noexcept {
@@ -200,33 +203,36 @@ struct Hot {
     return Algo::kUsesWindows && binding.needs_phase;
   }
 
-  // The second half of the short way, from the moment that the key's line is known. `kHolder`: for
-  // a thread that holds leases, though not on this key.
-  template <bool kHolder = false>
-  [[gnu::always_inline]] WEIR_TARGET static bool Finish(const Binding& binding, const Plan& plan,
-                                                        Line& line, uint64_t hash, uint64_t now_ns,
-                                                        uint64_t cost, Decision& out) noexcept {
+  // The calling thread's, which has one. By the index that a thread has even while it holds leases,
+  // and not by the one that HasOwn has looked at: that would be kept in a register until here.
+  static CounterCell& CellOf(SharedState& store) noexcept {
+    return store.counters.OwnAt(base::tls_thread_index);
+  }
+
+  // The second half of the short way, from the moment that the key's line is known. The store is
+  // the binding's: who has it need not keep the binding.
+  [[gnu::always_inline]] WEIR_TARGET static bool Finish(const Binding& binding, SharedState& store,
+                                                        const Plan& plan, Line& line, uint64_t hash,
+                                                        uint64_t now_ns, uint64_t cost,
+                                                        Decision& out) noexcept {
     uint64_t wanted = Layout::Wanted(hash, binding.id, plan);
     if (wanted == 0) [[unlikely]] {
       return false;
     }
-    Counters& counters = binding.store->counters;
-    CounterCell* cell = kHolder ? &counters.OwnAt(base::tls_thread_index) : &counters.Own();
     base::WorkOut(wanted);
-    base::WorkOut(cell);
     Now now = Algo::At(plan, Cold::MomentFor(binding, now_ns, 0));
     if constexpr (!Algo::kUsesWindows) {
       base::WorkOut(now.tick);
     }
-    switch (DecideAtHome(binding, plan, line, wanted, now, cost, out)) {
+    switch (DecideAtHome(store, plan, line, wanted, now, cost, out)) {
       [[likely]] case AtHome::kAllowed:
-        Counters::Increment(cell->allowed);
+        Counters::Increment(CellOf(store).allowed);
         return true;
       case AtHome::kDenied:
-        Counters::Increment(cell->denials);
+        Counters::Increment(CellOf(store).denials);
         return true;
       case AtHome::kLost:
-        Counters::Increment(cell->lost_races);
+        Counters::Increment(CellOf(store).lost_races);
         tls_lost_race = true;
         break;
       case AtHome::kElsewhere:
@@ -246,7 +252,7 @@ struct Hot {
     }
     LeaseOffice::TidyNowAndThen(1);
     Reply::Begin(plan.burst, static_cast<uint32_t>(cost), out);
-    return Finish<true>(binding, plan, binding.homes.Of(hash), hash, now_ns, cost, out);
+    return Finish(binding, *binding.store, plan, binding.homes.Of(hash), hash, now_ns, cost, out);
   }
 
   // For a thread that holds leases, perhaps one on this key.
@@ -298,10 +304,10 @@ struct Hot {
   }
 
   // The first half: from the hash to what else can still send a question the long way.
-  [[gnu::always_inline]] WEIR_TARGET static bool TryHashed(const Binding& binding, uint64_t hash,
+  [[gnu::always_inline]] WEIR_TARGET static bool TryHashed(const Binding& binding,
+                                                           SharedState& store, uint64_t hash,
                                                            Timestamp now, uint64_t cost,
                                                            Decision& out) noexcept {
-    base::WorkOut(hash);
     if (!Counters::HasOwn()) [[unlikely]] {
       return TryHolding(binding, hash, now, cost, out);
     }
@@ -312,21 +318,21 @@ struct Hot {
     // would otherwise go from one to the other.
     __builtin_prefetch(line, 0, 3);
     const Plan& plan = binding.plan();
-    const TableClock& clock = binding.store->clock;
+    const TableClock& clock = store.clock;
     const uint64_t now_ns = clock.ToStore(now);
     const uint32_t burst = plan.burst;
     Reply::Begin(burst, static_cast<uint32_t>(cost), out);
     if (cost - 1 >= burst || !clock.Accepts(now_ns) || NeedsPhase(binding)) [[unlikely]] {
       return false;
     }
-    return Finish(binding, plan, *line, hash, now_ns, cost, out);
+    return Finish(binding, store, plan, *line, hash, now_ns, cost, out);
   }
 
   // Apart, so that who holds a lease on a prepared key needs no frame.
   [[gnu::noinline]] WEIR_TARGET static bool TryPrepared(Binding& binding, uint64_t hash,
                                                         Timestamp now, uint64_t cost,
                                                         Decision& out) noexcept {
-    return TryHashed(binding, hash, now, cost, out);
+    return TryHashed(binding, *binding.store, hash, now, cost, out);
   }
 
   // Reading a clock waits for all loads before it, but not for what is being fetched: so the line
@@ -345,7 +351,7 @@ struct Hot {
     if (cost - 1 >= burst || NeedsPhase(binding)) [[unlikely]] {
       return false;
     }
-    return Finish(binding, plan, line, hash, binding.store->ReadClock(), cost, out);
+    return Finish(binding, *binding.store, plan, line, hash, binding.store->ReadClock(), cost, out);
   }
 
   static uint64_t HashFor(const Binding& binding, std::string_view key) noexcept {
@@ -357,7 +363,7 @@ struct Hot {
                                                           Timestamp now, uint64_t cost,
                                                           Decision& out) noexcept {
     return CheckKey(*binding.store, key) == Problem::kNone &&
-           TryHashed(binding, HashFor(binding, key), now, cost, out);
+           TryHashed(binding, *binding.store, HashFor(binding, key), now, cost, out);
   }
 
   [[gnu::noinline]] WEIR_TARGET static bool TryCheckOtherNow(Binding& binding, std::string_view key,
@@ -377,8 +383,9 @@ struct Hot {
     if (Matcher::HasNul(usual)) [[unlikely]] {
       return TryCheckOther(binding, key, now, cost, out);
     }
-    const uint64_t hash = base::MixHash(usual.Hash(binding.store->secret), binding.salt);
-    return TryHashed(binding, hash, now, cost, out);
+    SharedState& store = *binding.store;
+    const uint64_t hash = base::MixHash(usual.Hash(store.secret), binding.salt);
+    return TryHashed(binding, store, hash, now, cost, out);
   }
 
   WEIR_TARGET static bool TryCheckNow(Binding& binding, std::string_view key, uint64_t cost,
@@ -421,7 +428,7 @@ struct Hot {
       Counters::Increment(binding.store->counters.Own().allowed);
       return true;
     }
-    return Finish(binding, plan, line, hash, now_ns, cost, out);
+    return Finish(binding, *binding.store, plan, line, hash, now_ns, cost, out);
   }
 
   // Any key, any cost.

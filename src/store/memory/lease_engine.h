@@ -185,7 +185,7 @@ struct Leases {
       }
       cell.known_refunds = refunds;
     }
-    const State state = Algo::Load(plan, current.low, now);
+    const State state = Algo::Load(plan, current.value, now);
     if (Rule::Over(plan, state) && !WEIR_MUTANT(kLeaseOverdrawn)) {
       return Spent::kNotNow;
     }

@@ -42,11 +42,10 @@ struct Snapshot {
 };
 
 // The same on the fast path, which wants the state of one key, settled and of the current
-// generation. The payload is in the low bits of `low`; what is above it means nothing.
+// generation. The policies' Load ignores what is above the payload.
 struct Current {
   std::atomic<uint64_t>* word;
   uint64_t value;
-  uint64_t low;
   bool wanted;
 };
 
@@ -56,7 +55,7 @@ template <class Layout>
                                                                  uint64_t payload) noexcept {
   // By shifts, which need no constant.
   constexpr unsigned kAbove = 64 - Layout::kPayloadBits;
-  return current.value ^ ((current.low ^ payload) << kAbove >> kAbove);
+  return current.value ^ ((current.value ^ payload) << kAbove >> kAbove);
 }
 
 // The linearisation point of a charge on the fast path: one attempt, which tells nothing of the
@@ -115,9 +114,9 @@ struct CompactLayout {
   [[gnu::always_inline]] static Current ReadCurrent(Line& line, unsigned slot, uint64_t wanted,
                                                     uint64_t) noexcept {
     const Snapshot snapshot = Read(line, slot);
-    const uint64_t low = snapshot.value ^ wanted;
     // All but the payload and the aux bit is to be equal; by shifts, which need no constant.
-    return {snapshot.word, snapshot.value, low, (low << 1) >> (kPayloadBits + 1) == 0};
+    return {snapshot.word, snapshot.value,
+            ((snapshot.value ^ wanted) << 1) >> (kPayloadBits + 1) == 0};
   }
 
   // Identity came with the state in one load.
@@ -207,9 +206,8 @@ struct WideLayout {
     WEIR_TEST_POINT(kRead);
     std::atomic<uint64_t>& word = line.words[2 * slot + 1];
     const uint64_t value = word.load(std::memory_order_acquire);
-    const uint64_t low = value ^ mark;
-    return {&word, value, low,
-            low <= kPayloadMask && IdentityAt(line, slot, {&word, value}) == wanted};
+    return {&word, value,
+            (value ^ mark) <= kPayloadMask && IdentityAt(line, slot, {&word, value}) == wanted};
   }
 
   // For decisions that write nothing: the state read and the id read after it belong together iff
