@@ -18,9 +18,9 @@
 #include "weir/limiter.h"
 
 #include "bench/baselines.h"
-#include "bench/hot_key_rows.h"
 #include "bench/latency.h"
 #include "bench/measure.h"
+#include "bench/one_key_rows.h"
 #include "bench/peer_process.h"
 #include "bench/record_rows.h"
 #include "bench/rows.h"
@@ -38,6 +38,9 @@ constexpr size_t kThreads = 2;
 // What the store is given for each key that will be live in it. The throughput cases run on this
 // very table: speed is not bought with memory that the rows on memory do not show.
 constexpr size_t kBucketBytes = 15;
+
+// In how many parts the races for one key are spread over the suite.
+constexpr int kOneKeyParts = 6;
 
 constexpr const char* kMutexMap = "mutex map";
 constexpr const char* kGo = "Go x/time/rate";
@@ -68,26 +71,11 @@ void MeasureManyKeys(const Rows& rows, const Options& options, Limiter& limiter,
                                     [&](Keys keys) { return Ours::WithClock(limiter, keys); }));
   contenders.push_back(OnRandomKeys(kThreads, kManyKeys, 1,
                                     [&](Keys keys) { return Theirs::WithClock(map, keys); }));
-  const std::vector<Rate> rates = Race(std::move(contenders), options.effort);
+  const std::vector<Rate> rates = Race(std::move(contenders), options.effort).Finish();
   rows.PrintBest("batch, 5M keys, 2 threads", rates[0], kMutexMap, rates[3], 32);
   rows.PrintBest("batch, 5M keys, 2 threads", rates[0], "floor: locked RMW", rates[1], 0.5);
   rows.PrintBest("Check(key, now), 5M keys, 2 threads", rates[2], kMutexMap, rates[3], 12);
   rows.PrintBest("Check(key), 5M keys, 2 threads", rates[4], kMutexMap, rates[5], 4.5);
-}
-
-void MeasureDeniedKey(const Rows& rows, const Options& options) {
-  Limiter limiter = Must(Limiter::Create(Must(Quota::TokenBucket(1, std::chrono::hours(1), 1)),
-                                         MemoryOptions{.budget_bytes = size_t{1} << 20}));
-  MutexMap map(int64_t{3600} * 1'000'000'000, 1);
-  Fill(1, 1, [&](Keys keys) { return Ours::OneByOne(limiter, keys); });
-  Fill(1, 1, [&](Keys keys) { return Theirs::OneByOne(map, keys); });
-  std::vector<Contender> contenders;
-  contenders.push_back(
-      OnRandomKeys(kThreads, 1, 0, [&](Keys keys) { return Ours::OneByOne(limiter, keys); }));
-  contenders.push_back(
-      OnRandomKeys(kThreads, 1, 0, [&](Keys keys) { return Theirs::OneByOne(map, keys); }));
-  const std::vector<Rate> rates = Race(std::move(contenders), options.effort);
-  rows.PrintMedian("one key denied, Check(key, now), 2 threads", rates[0], kMutexMap, rates[1], 15);
 }
 
 // `allowed_bytes` is the bar. The row is printed only when every key is really there.
@@ -152,7 +140,7 @@ void MeasureOtherLanguages(const Rows& rows, const Options& options) {
       contenders.push_back(Contender(1, [=](size_t count) { return peer->Run(count); }));
     }
   }
-  const std::vector<Rate> rates = Race(std::move(contenders), options.effort);
+  const std::vector<Rate> rates = Race(std::move(contenders), options.effort).Finish();
   const std::optional<Rate> go_rate = go ? std::optional(rates[1]) : std::nullopt;
   const std::optional<Rate> node_rate = node ? std::optional(rates.back()) : std::nullopt;
   const std::string what = "Check(key), 1M keys, 1 thread";
@@ -211,6 +199,13 @@ Options ParseOptions(int argc, char** argv) {
 
 void RunSuite(const Options& options) {
   const Rows rows("library");
+  DeniedKey denied(options.effort, kThreads);
+  HotKey hot(options.effort, kThreads);
+  auto one_key = [&, part = 0]() mutable {
+    ++part;
+    denied.RunUpTo(part, kOneKeyParts);
+    hot.RunUpTo(part, kOneKeyParts);
+  };
   {
     const std::string memory = "bytes per live key, token bucket";
     Limiter limiter = FilledLimiter(BucketQuota(), kManyKeys * kBucketBytes, kThreads, kManyKeys);
@@ -229,15 +224,21 @@ void RunSuite(const Options& options) {
                 .theirs = static_cast<double>(ResidentBytes() - before) /
                           static_cast<double>(map.size())});
     MeasureManyKeys(rows, options, limiter, map);
+    one_key();
     MeasureLatency(rows, limiter, map);
+    one_key();
     MeasureSketch(rows, options.effort, limiter, kManyKeys, kThreads);
   }
+  one_key();
   MeasureCollisions(rows);
-  MeasureDeniedKey(rows, options);
-  MeasureHotKey(rows, options.effort, kThreads);
   MeasureWindowMemory(rows);
+  one_key();
   MeasureHolds(rows, options.effort);
+  one_key();
   MeasureSlidingLog(rows, options.effort);
+  one_key();
+  denied.Print(rows);
+  hot.Print(rows);
   MeasureOtherLanguages(rows, options);
 }
 

@@ -3,7 +3,8 @@
 // short runs of the same length for all, and the best run of each contender counts: a disturbance
 // lengthens a run and never shortens it, and all have had the same number of chances to be left
 // alone. Where threads contend for one thing that is not so: a thread that is held up leaves the
-// others undisturbed. There the median run counts.
+// others undisturbed. There the median run counts, and the turns are spread over the whole suite:
+// how two threads get on with one lock changes by a factor of two from second to second.
 #pragma once
 
 #include <pthread.h>
@@ -67,11 +68,12 @@ inline void PinTo(size_t worker) {
 }
 
 // Runs body(worker) on pinned threads that start together; the nanoseconds from the first start to
-// the last end, so that a thread that came late does not make the run look shorter.
+// the last end, so that a thread that came late does not make the run look shorter. They wait for
+// one another and not for the caller, who would need a processor to say so: of two threads that
+// are meant to contend one could be done before the other has begun.
 inline int64_t RunThreads(size_t threads, const std::function<void(size_t)>& body) {
   UsableCpus();  // read before anything is pinned
   std::atomic<size_t> ready{0};
-  std::atomic<bool> go{false};
   std::vector<int64_t> starts(threads);
   std::vector<int64_t> ends(threads);
   std::vector<std::thread> workers;
@@ -79,17 +81,13 @@ inline int64_t RunThreads(size_t threads, const std::function<void(size_t)>& bod
     workers.emplace_back([&, worker] {
       PinTo(worker);
       ready.fetch_add(1);
-      while (!go.load(std::memory_order_acquire)) {
+      while (ready.load(std::memory_order_acquire) < threads) {
       }
       starts[worker] = SteadyNs();
       body(worker);
       ends[worker] = SteadyNs();
     });
   }
-  while (ready.load() < threads) {
-    std::this_thread::yield();
-  }
-  go.store(true, std::memory_order_release);
   for (std::thread& worker : workers) {
     worker.join();
   }
@@ -157,24 +155,42 @@ struct Effort {
 };
 
 // All of them in turn. REQUIRES: at least one contender, one turn and one run.
-inline std::vector<Rate> Race(std::vector<Contender> contenders, Effort effort) {
-  for (Contender& contender : contenders) {
-    contender.Calibrate(effort.run_ns);
+class Race {
+ public:
+  Race(std::vector<Contender> contenders, Effort effort)
+      : contenders_(std::move(contenders)), effort_(effort) {
+    for (Contender& contender : contenders_) {
+      contender.Calibrate(effort_.run_ns);
+    }
   }
-  for (int turn = 0; turn < effort.turns; ++turn) {
-    for (Contender& contender : contenders) {
-      contender.WarmUp(effort.warm_up_runs);
-      for (int run = 0; run < effort.timed_runs; ++run) {
-        contender.RunTimed();
+
+  // The turns up to this part of all, for a race that is spread over a longer time.
+  void RunUpTo(int part, int parts) {
+    for (; turns_ * parts < effort_.turns * part; ++turns_) {
+      for (Contender& contender : contenders_) {
+        contender.WarmUp(effort_.warm_up_runs);
+        for (int run = 0; run < effort_.timed_runs; ++run) {
+          contender.RunTimed();
+        }
       }
     }
   }
-  std::vector<Rate> rates;
-  rates.reserve(contenders.size());
-  for (const Contender& contender : contenders) {
-    rates.push_back(contender.rate());
+
+  // What they did, after the turns that are left.
+  [[nodiscard]] std::vector<Rate> Finish() {
+    RunUpTo(1, 1);
+    std::vector<Rate> rates;
+    rates.reserve(contenders_.size());
+    for (const Contender& contender : contenders_) {
+      rates.push_back(contender.rate());
+    }
+    return rates;
   }
-  return rates;
-}
+
+ private:
+  std::vector<Contender> contenders_;
+  Effort effort_;
+  int turns_ = 0;
+};
 
 }  // namespace weir::bench

@@ -70,7 +70,7 @@ inline void MeasureHolds(const Rows& rows, Effort effort) {
   contenders.push_back(OnRandomKeys(kRecordThreads, kRecordKeys, 1, batch));
   contenders.push_back(OnRandomKeys(kRecordThreads, kRecordKeys, 1, ours));
   contenders.push_back(OnRandomKeys(kRecordThreads, kRecordKeys, 1, theirs));
-  const std::vector<Rate> rates = Race(std::move(contenders), effort);
+  const std::vector<Rate> rates = Race(std::move(contenders), effort).Finish();
   rows.PrintBest("hold and release, batch, 1M keys, 2 threads", rates[0], "mutex map", rates[2], 5);
   rows.PrintBest("hold and release, one by one, 1M keys, 2 threads", rates[1], "mutex map",
                  rates[2], 2);
@@ -112,7 +112,7 @@ inline void MeasureSlidingLog(const Rows& rows, Effort effort) {
   contenders.push_back(OnRandomKeys(kRecordThreads, kRecordKeys, 1,
                                     [&](Keys keys) { return Ours::OneByOne(limiter, keys); }));
   contenders.push_back(OnRandomKeys(kRecordThreads, kRecordKeys, 1, theirs));
-  const std::vector<Rate> rates = Race(std::move(contenders), effort);
+  const std::vector<Rate> rates = Race(std::move(contenders), effort).Finish();
   rows.PrintBest("sliding log of 100, batch, 1M keys, 2 threads", rates[0], "mutex map of deques",
                  rates[2], 5);
   Row single{.what = "sliding log of 100, Check(key, now), 1M keys, 2 threads",

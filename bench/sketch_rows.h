@@ -46,7 +46,7 @@ inline void MeasureSketch(const Rows& rows, const Effort& effort, Limiter& exact
       OnRandomKeys(threads, key_count, 1, [&](Keys keys) { return Ours::OneByOne(sketch, keys); }));
   contenders.push_back(
       OnRandomKeys(threads, key_count, 1, [&](Keys keys) { return Ours::OneByOne(exact, keys); }));
-  const std::vector<Rate> rates = Race(std::move(contenders), effort);
+  const std::vector<Rate> rates = Race(std::move(contenders), effort).Finish();
   const char* const peer = "exact";
   rows.PrintBest("sketch first, batch, 5M keys, 2 threads", rates[0], peer, rates[1], 0.5);
   rows.PrintBest("sketch first, Check(key, now), 5M keys, 2 threads", rates[2], peer, rates[3],
