@@ -217,18 +217,22 @@ TEST(TakeUpTo, TakesWhatFitsAndNoMore) {
 }
 
 TEST(CheckMany, DecidesAsCheckDoesOneAfterTheOther) {
-  for (const char* text : {"10/s burst 3", "7/s burst 3", "3/min", "3/min fixed-window",
-                           "3/min fixed-window from first-hit", "3/min fixed-window from per-key",
-                           "gap 1s", "3/day calendar"}) {
+  for (const char* text :
+       {"10/s burst 3", "7/s burst 3", "3/min", "3/min fixed-window",
+        "3/min fixed-window from first-hit", "3/min fixed-window from per-key", "gap 1s",
+        "3/day calendar", "3/min sliding-log", "3/min sliced-window slices 6"}) {
     SCOPED_TRACE(text);
     ManualClock clock(Noon());
-    Limiter many = *Limiter::Create(*Quota::Parse(text), SmallStore(clock));
-    Limiter single = *Limiter::Create(*Quota::Parse(text), SmallStore(clock));
+    MemoryOptions options = SmallStore(clock);
+    options.budget_bytes = size_t{1} << 16U;  // so small that many keys share lines and lists
+    Limiter many = *Limiter::Create(*Quota::Parse(text), options);
+    Limiter single = *Limiter::Create(*Quota::Parse(text), options);
     Random random(11);
-    for (int round = 0; round < 20; ++round) {
+    for (int round = 0; round < 40; ++round) {
+      const uint64_t key_count = round % 2 == 0 ? 30 : 600;
       std::vector<std::string> names;
       for (uint64_t i = random.Below(90); i > 0; --i) {
-        names.push_back(random.OneIn(20) ? "" : "key" + std::to_string(random.Below(30)));
+        names.push_back(random.OneIn(20) ? "" : "key" + std::to_string(random.Below(key_count)));
       }
       const std::vector<std::string_view> keys(names.begin(), names.end());
       std::vector<Decision> decisions(keys.size());

@@ -56,8 +56,8 @@ class Concurrent : public ::testing::TestWithParam<const char*> {
  protected:
   // Time stands still, so that what may be admitted is known exactly.
   ManualClock clock_{WallTime(hours(24 * 20'000))};
-  std::shared_ptr<MemoryStore> store_ =
-      *MemoryStore::Create({.budget_bytes = 256 << 10, .clock = &clock_, .wide_percent = 50});
+  std::shared_ptr<MemoryStore> store_ = *MemoryStore::Create(
+      {.budget_bytes = 384 << 10, .clock = &clock_, .wide_percent = 33, .record_percent = 33});
   Quota quota_ = *Quota::Parse(GetParam());
 };
 
@@ -103,8 +103,8 @@ TEST_P(Concurrent, BatchesTakeUpToAndAllOrNothingStayWithinTheQuota) {
   std::vector<std::atomic<uint64_t>> admitted(kKeys);
   Together(kThreads, [&](int self) {
     uint64_t random = static_cast<uint64_t>(self) + 99;
-    std::vector<std::string_view> batch(16);
-    std::vector<Decision> decisions(16);
+    std::vector<std::string_view> batch(40);
+    std::vector<Decision> decisions(40);
     for (int i = 0; i < kOps / 8; ++i) {
       const uint64_t bits = Next(random);
       const size_t key = bits % kKeys;
@@ -182,7 +182,8 @@ TEST_P(Concurrent, GiveBacksReturnWhatWasPaidAndNoMore) {
 INSTANTIATE_TEST_SUITE_P(Quotas, Concurrent,
                          ::testing::Values("100/h burst 50", "7/h burst 50", "50/h",
                                            "50/h fixed-window", "50/h fixed-window from first-hit",
-                                           "50/h fixed-window from per-key", "50/month"));
+                                           "50/h fixed-window from per-key", "50/month",
+                                           "50/h sliding-log", "50/h sliced-window slices 6"));
 
 TEST(ConcurrentStore, EverythingAtOnceWhileTimeMoves) {
   ManualClock clock(WallTime(hours(24 * 20'000)));

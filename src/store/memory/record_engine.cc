@@ -284,53 +284,85 @@ struct RecordEngine {
     return false;
   }
 
-  // What of the body a decision will touch besides its beginning. Looked up under the lock.
-  static void FetchBody(const Binding& binding, uint64_t hash) noexcept {
-    if constexpr (requires(Record& record) { Policy::Fetch(record.body()); }) {
-      const Records& records = *binding.store->records;
-      Records::Bucket& bucket = records.BucketOf(hash);
-      if (!bucket.TryLock()) {
-        return;
+  // What a decision will touch besides the first record of its bucket, which has arrived: more of
+  // the key's own, or the next one in the list. Looked up under the lock.
+  static void FetchRest(const Binding& binding, uint64_t hash) noexcept {
+    const Records& records = *binding.store->records;
+    Records::Bucket& bucket = records.BucketOf(hash);
+    if (!bucket.TryLock()) {
+      return;
+    }
+    if (Record* const first = records.First(bucket); first != nullptr) {
+      if (first->hash != hash || first->quota != binding.id) {
+        records.Fetch(first->next);
+      } else if constexpr (requires { Policy::Fetch(first->body()); }) {
+        Policy::Fetch(first->body());
       }
-      if (Record* const record = records.Find(bucket, hash, binding.id); record != nullptr) {
-        Policy::Fetch(record->body());
-      }
-      bucket.Unlock();
+    }
+    bucket.Unlock();
+  }
+
+  // Keys that are on their way together.
+  struct Group {
+    static constexpr size_t kSize = 8;
+
+    size_t begin;
+    size_t size;
+    Problem problems[kSize];
+    HashedKey hashed[kSize];
+    uint64_t hashes[kSize];
+  };
+
+  static void Look(const Binding& binding, const std::string_view* keys, Group& group) noexcept {
+    const SharedState& store = *binding.store;
+    for (size_t i = 0; i < group.size; ++i) {
+      const std::string_view key = keys[group.begin + i];
+      group.problems[i] = CheckKey(store, key);
+      group.hashed[i] = group.problems[i] == Problem::kNone ? Hashed(binding, key) : HashedKey{};
+      group.hashes[i] = HashFor(binding, group.hashed[i].hash);
+      __builtin_prefetch(&store.records->BucketOf(group.hashes[i]), 1, 3);
     }
   }
 
-  // In groups: each step asks for the memory that the next one needs, for all keys of a group.
+  // In groups, four on their way at a time: each step asks for the memory that the next one needs,
+  // and has it by then, since there is a step of each other group between the two.
   // `decide(i, key, hash)` for every key that can be one, `refuse(i, problem)` for the others.
   template <class DecideOne, class RefuseOne>
   static void ForMany(const Binding& binding, const std::string_view* keys, size_t count,
                       DecideOne decide, RefuseOne refuse) noexcept {
-    constexpr size_t kGroup = 16;
-    const SharedState& store = *binding.store;
-    const Records& records = *store.records;
-    for (size_t begin = 0; begin < count; begin += kGroup) {
-      const size_t size = std::min(kGroup, count - begin);
-      Problem problems[kGroup];
-      HashedKey hashed[kGroup];
-      uint64_t hashes[kGroup];
-      for (size_t i = 0; i < size; ++i) {
-        const std::string_view key = keys[begin + i];
-        problems[i] = CheckKey(store, key);
-        hashed[i] = problems[i] == Problem::kNone ? Hashed(binding, key) : HashedKey{};
-        hashes[i] = HashFor(binding, hashed[i].hash);
-        __builtin_prefetch(&records.BucketOf(hashes[i]), 1, 3);
-      }
-      for (size_t i = 0; i < size; ++i) {
-        records.FetchFirst(records.BucketOf(hashes[i]));
-      }
-      for (size_t i = 0; i < size; ++i) {
-        FetchBody(binding, hashes[i]);
-      }
-      for (size_t i = 0; i < size; ++i) {
-        if (problems[i] == Problem::kNone) [[likely]] {
-          decide(begin + i, hashed[i], hashes[i]);
-        } else {
-          refuse(begin + i, problems[i]);
+    constexpr size_t kSteps = 4;
+    const Records& records = *binding.store->records;
+    Group groups[kSteps];
+    const size_t group_count = (count + Group::kSize - 1) / Group::kSize;
+    // The group that is `behind` steps behind the one that begins now, if there is one.
+    const auto at = [&](size_t turn, size_t behind) -> Group* {
+      return turn >= behind && turn - behind < group_count ? &groups[(turn - behind) % kSteps]
+                                                           : nullptr;
+    };
+    for (size_t turn = 0; turn < group_count + kSteps - 1; ++turn) {
+      if (Group* const group = at(turn, 3)) {
+        for (size_t i = 0; i < group->size; ++i) {
+          if (group->problems[i] == Problem::kNone) [[likely]] {
+            decide(group->begin + i, group->hashed[i], group->hashes[i]);
+          } else {
+            refuse(group->begin + i, group->problems[i]);
+          }
         }
+      }
+      if (const Group* const group = at(turn, 2)) {
+        for (size_t i = 0; i < group->size; ++i) {
+          FetchRest(binding, group->hashes[i]);
+        }
+      }
+      if (const Group* const group = at(turn, 1)) {
+        for (size_t i = 0; i < group->size; ++i) {
+          records.Fetch(records.BucketOf(group->hashes[i]).Glance());
+        }
+      }
+      if (Group* const group = at(turn, 0)) {
+        group->begin = turn * Group::kSize;
+        group->size = std::min(Group::kSize, count - group->begin);
+        Look(binding, keys, *group);
       }
     }
   }

@@ -97,13 +97,17 @@ class Records {
     return buckets_[base::MulHigh(hash, bucket_count_)];
   }
 
-  // Asks for the memory of the first record of a bucket that has arrived.
-  void FetchFirst(const Bucket& bucket) const noexcept {
-    if (const uint32_t place = bucket.Glance(); place != 0) {
+  // Asks for the memory of the record at this place, if it is one.
+  void Fetch(uint32_t place) const noexcept {
+    if (place != 0) {
       const std::byte* const record = arena_.At(place);
       __builtin_prefetch(record, 1, 3);
       __builtin_prefetch(record + kFetchedBytes - 1, 1, 3);
     }
+  }
+
+  [[nodiscard]] Record* First(const Bucket& bucket) const noexcept WEIR_REQUIRES(bucket) {
+    return bucket.head() != 0 ? &At(bucket.head()) : nullptr;
   }
 
   [[nodiscard]] Record* Find(const Bucket& bucket, uint64_t hash, uint32_t quota) const noexcept
