@@ -273,6 +273,20 @@ void AddAnswers(CLI::App& command, ServerConfig& config) {
       ->group("Answers");
 }
 
+// One of a few names. CLI11's own transformer shows the values behind them in the help and in
+// messages: bytes, for these.
+template <class Value>
+CLI::Option* AddChoice(CLI::App& command, const char* flag, Value& value,
+                       const std::map<std::string, Value>& choices, const std::string& named) {
+  const auto take = [&value, &choices](const std::string& name) { value = choices.at(name); };
+  const auto check = [&choices, named](const std::string& name) {
+    return choices.contains(name) ? std::string() : "'" + name + "' is none of these: " + named;
+  };
+  return command.add_option_function<std::string>(flag, take, named)
+      ->check(check, "")
+      ->group("Log");
+}
+
 void AddLogging(CLI::App& command, ServerConfig& config) {
   static const std::map<std::string, server::LogLevel> kLevels = {
       {"debug", server::LogLevel::kDebug},
@@ -281,16 +295,12 @@ void AddLogging(CLI::App& command, ServerConfig& config) {
       {"error", server::LogLevel::kError}};
   static const std::map<std::string, server::LogFormat> kFormats = {
       {"text", server::LogFormat::kText}, {"json", server::LogFormat::kJson}};
-  command.add_option("--log-level", config.log_level, "debug, info, warning or error")
+  AddChoice(command, "--log-level", config.log_level, kLevels, "debug, info, warning or error")
       ->envname("WEIR_LOG_LEVEL")
-      ->transform(CLI::CheckedTransformer(kLevels))
-      ->default_str("info")
-      ->group("Log");
-  command.add_option("--log-format", config.log_format, "text or json")
+      ->default_str("info");
+  AddChoice(command, "--log-format", config.log_format, kFormats, "text or json")
       ->envname("WEIR_LOG_FORMAT")
-      ->transform(CLI::CheckedTransformer(kFormats))
-      ->default_str("text")
-      ->group("Log");
+      ->default_str("text");
 }
 
 // Options that neither a flag nor the environment has given are taken from the file. CLI11 does so

@@ -235,6 +235,7 @@ class PrintConfig(unittest.TestCase):
         self.assertIn("memory = 34603008\n", text)
         offered = subprocess.run([harness.WEIR, "serve", "--help"], capture_output=True,
                                  text=True, timeout=60).stdout
+        self.assertNotRegex(offered, r"[^\n -~]", "bytes that no terminal shows")
         known = set(re.findall(r"^ +--([a-z0-9-]+)", offered, re.M))
         not_of_a_file = {"help", "config", "print-config", "envoy-compat"}
         self.assertEqual(known - not_of_a_file, set(options),
