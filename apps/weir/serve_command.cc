@@ -282,9 +282,7 @@ CLI::Option* AddChoice(CLI::App& command, const char* flag, Value& value,
   const auto check = [&choices, named](const std::string& name) {
     return choices.contains(name) ? std::string() : "'" + name + "' is none of these: " + named;
   };
-  return command.add_option_function<std::string>(flag, take, named)
-      ->check(check, "")
-      ->group("Log");
+  return command.add_option_function<std::string>(flag, take, named)->check(check, "");
 }
 
 void AddLogging(CLI::App& command, ServerConfig& config) {
@@ -297,10 +295,12 @@ void AddLogging(CLI::App& command, ServerConfig& config) {
       {"text", server::LogFormat::kText}, {"json", server::LogFormat::kJson}};
   AddChoice(command, "--log-level", config.log_level, kLevels, "debug, info, warning or error")
       ->envname("WEIR_LOG_LEVEL")
-      ->default_str("info");
+      ->default_str("info")
+      ->group("Log");
   AddChoice(command, "--log-format", config.log_format, kFormats, "text or json")
       ->envname("WEIR_LOG_FORMAT")
-      ->default_str("text");
+      ->default_str("text")
+      ->group("Log");
 }
 
 // Options that neither a flag nor the environment has given are taken from the file. CLI11 does so
