@@ -87,15 +87,19 @@ class KeyChunk {
 };
 
 // Calls body(keys) with chunks of `count` random keys out of `key_count` and returns the sum of
-// what it returned.
+// what it returned. One key is not drawn.
 template <class Body>
 uint64_t ForRandomKeys(uint64_t key_count, size_t count, Body body) {
   Random random(NextSeed());
   KeyChunk chunk;
   uint64_t sum = 0;
   for (size_t done = 0; done < count; done += kChunk) {
-    sum += body(chunk.Make(std::min(kChunk, count - done),
-                           [&](size_t) { return Below(random(), key_count); }));
+    const size_t size = std::min(kChunk, count - done);
+    if (key_count == 1) {
+      sum += body(chunk.Make(size, [](size_t) { return uint64_t{0}; }));
+    } else {
+      sum += body(chunk.Make(size, [&](size_t) { return Below(random(), key_count); }));
+    }
   }
   return sum;
 }

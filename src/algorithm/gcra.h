@@ -42,11 +42,6 @@ struct Gcra {
     return {static_cast<uint64_t>(ahead > 0 ? ahead : 0) >> kUnused};
   }
 
-  // The same for a state that a charge did not fit on, and which therefore lies ahead of now.
-  static State LoadRefused(const Plan&, uint64_t payload, Now now) noexcept {
-    return {(payload - now.tick) & kMask};
-  }
-
   static uint64_t Save(const Plan& plan, State state, Now now) noexcept {
     return SaveLow(plan, state, now) & kMask;
   }
@@ -74,6 +69,38 @@ struct Gcra {
     }
     state.debt = after;
     return true;
+  }
+
+  // Load and Take in one. What lies behind now is 0 only once the charge is known to fit, as every
+  // charge does that a fresh key admits.
+  struct Attempt {
+    int64_t ahead;  // of now
+    int64_t paid;
+  };
+
+  // REQUIRES: cost <= burst.
+  static Attempt Try(const Plan& plan, uint64_t payload, Now now, uint64_t cost) noexcept {
+    constexpr unsigned kUnused = 64 - Ticks::kPayloadBits;
+    return {static_cast<int64_t>((payload - now.tick) << kUnused) >> kUnused,
+            static_cast<int64_t>(cost * plan.emission)};
+  }
+
+  // Both are below 2^60: the horizon is less than half a wrap.
+  static bool Fits(const Plan& plan, const Attempt& attempt) noexcept {
+    return attempt.ahead + attempt.paid <= static_cast<int64_t>(plan.tolerance);
+  }
+
+  static State Charged(const Attempt& attempt) noexcept {
+    return {static_cast<uint64_t>((attempt.ahead > 0 ? attempt.ahead : 0) + attempt.paid)};
+  }
+
+  static State Refused(const Attempt& attempt) noexcept {
+    return {static_cast<uint64_t>(attempt.ahead)};
+  }
+
+  // REQUIRES: it does not fit.
+  static uint64_t RetryNs(const Plan& plan, const Attempt& attempt) noexcept {
+    return Ticks::ToNs(plan, static_cast<uint64_t>(attempt.ahead + attempt.paid) - plan.tolerance);
   }
 
   static uint64_t Available(const Plan& plan, State state, Now) noexcept {

@@ -132,6 +132,15 @@ void BucketTuples(uint64_t tuples, uint64_t seed) {
     if (!fits) {
       WEIR_SAME(Bucket::RetryNs(plan, state, at, cost), NsUp(plan, after - tolerance));
     }
+    // Load and Take in one.
+    const auto attempt = Bucket::Try(plan, Word(random, plan.slot, payload), at, cost);
+    WEIR_SAME(Bucket::Fits(plan, attempt), fits);
+    if (fits) {
+      WEIR_SAME(Bucket::Charged(attempt).debt, after);
+    } else {
+      WEIR_SAME(Bucket::Refused(attempt).debt, owed);
+      WEIR_SAME(Bucket::RetryNs(plan, attempt), NsUp(plan, after - tolerance));
+    }
     auto counted = state;
     Bucket::Count(plan, counted, cost);
     WEIR_SAME(counted.debt, std::max(owed, std::min(after, 2 * tolerance)));

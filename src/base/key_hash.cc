@@ -6,8 +6,7 @@ namespace weir::base {
 
 namespace {
 
-HashSecret DrawSecret() noexcept {
-  HashSecret secret;
+void Draw(HashSecret& secret) noexcept {
   size_t filled = 0;
   while (filled < HashSecret::kBytes) {
     const ssize_t got = getrandom(secret.bytes + filled, HashSecret::kBytes - filled, 0);
@@ -19,18 +18,19 @@ HashSecret DrawSecret() noexcept {
   if (filled < HashSecret::kBytes) {
     // A kernel without getrandom: address layout is the only entropy left. Collisions could then be
     // guessed with effort; correctness does not depend on the secret.
-    const uint64_t seed = reinterpret_cast<uintptr_t>(&secret) ^
-                          reinterpret_cast<uintptr_t>(&DrawSecret) * 0x9e3779b97f4a7c15U;
+    const uint64_t seed = reinterpret_cast<uintptr_t>(&filled) ^
+                          reinterpret_cast<uintptr_t>(&Draw) * 0x9e3779b97f4a7c15U;
     XXH3_generateSecret_fromSeed(secret.bytes, seed);
   }
-  return secret;
 }
 
 }  // namespace
 
+constinit HashSecret drawn_secret{};
+
 const HashSecret& ProcessSecret() noexcept {
-  static const HashSecret secret = DrawSecret();
-  return secret;
+  [[maybe_unused]] static const bool drawn = (Draw(drawn_secret), true);
+  return drawn_secret;
 }
 
 }  // namespace weir::base

@@ -25,6 +25,10 @@ struct HashSecret {
 // The process's secret, drawn from the kernel at first use.
 [[nodiscard]] const HashSecret& ProcessSecret() noexcept;
 
+// The same, for what runs only after somebody has called ProcessSecret. It has an address of its
+// own: whoever hashes need not first follow a pointer to it.
+extern HashSecret drawn_secret [[gnu::visibility("hidden")]];
+
 // Has a value worked out here and no later, so that what it is made from need not be kept in
 // registers: where they are few, that is worth more than the freedom to put it off.
 template <class T>
@@ -49,62 +53,52 @@ class UsualKey {
     return key.size() - kBytesMin <= kBytesMax - kBytesMin;
   }
 
-#if defined(__SSE2__)
   // REQUIRES: Fits(key).
-  [[gnu::always_inline]] explicit UsualKey(std::string_view key) noexcept
-      : head_(Load(key.data())), tail_(Load(key.data() + key.size() - 16)), size_(key.size()) {}
+  [[gnu::always_inline]] explicit UsualKey(std::string_view key) noexcept : key_(key) {}
 
+#if defined(__SSE2__)
   // A byte of it is zero iff one of the key is.
   [[nodiscard]] [[gnu::always_inline]] __m128i Least() const noexcept {
-    return _mm_min_epu8(head_, tail_);
+    return _mm_min_epu8(Load(key_.data()), Load(Tail()));
   }
 
   [[nodiscard]] [[gnu::always_inline]] bool HasNul() const noexcept {
     return _mm_movemask_epi8(_mm_cmpeq_epi8(Least(), _mm_setzero_si128())) != 0;
   }
-
-  // XXH3 as far as its last step, the avalanche, and without a factor for the size. The avalanche
-  // is a bijection, so leaving it out makes no two keys collide that would not have; MixHash
-  // spreads the bits instead.
-  [[nodiscard]] [[gnu::always_inline]] uint64_t Hash(const HashSecret& secret) const noexcept {
-    uint64_t hash = size_ + Fold(_mm_xor_si128(head_, Load(secret.bytes)));
-    WorkOut(hash);
-    return hash + Fold(_mm_xor_si128(tail_, Load(secret.bytes + 16)));
-  }
-
- private:
-  [[gnu::always_inline]] static __m128i Load(const void* at) noexcept {
-    return _mm_loadu_si128(static_cast<const __m128i*>(at));
-  }
-
-  [[gnu::always_inline]] static uint64_t Fold(__m128i words) noexcept {
-    const __m128i high = _mm_unpackhi_epi64(words, words);
-    return MulFold(static_cast<uint64_t>(_mm_cvtsi128_si64(words)),
-                   static_cast<uint64_t>(_mm_cvtsi128_si64(high)));
-  }
-
-  __m128i head_;
-  __m128i tail_;
-  size_t size_;
 #else
-  explicit UsualKey(std::string_view key) noexcept : key_(key) {}
-
   [[nodiscard]] bool HasNul() const noexcept {
     return std::memchr(key_.data(), 0, key_.size()) != nullptr;
   }
+#endif
 
-  [[nodiscard]] uint64_t Hash(const HashSecret& secret) const noexcept {
-    return key_.size() + Fold(key_.data(), secret.bytes) +
-           Fold(key_.data() + key_.size() - 16, secret.bytes + 16);
+  // XXH3 as far as its last step, the avalanche, and without a factor for the size. The avalanche
+  // is a bijection, so leaving it out makes no two keys collide that would not have; MixHash
+  // spreads the bits instead. By words: from a vector to a register and on takes longer than two
+  // loads.
+  [[nodiscard]] [[gnu::always_inline]] uint64_t Hash(const HashSecret& secret) const noexcept {
+    uint64_t first = Fold(key_.data(), secret.bytes);
+    WorkOut(first);
+    const uint64_t second = Fold(Tail(), secret.bytes + 16);
+    return first + key_.size() + second;
   }
 
  private:
-  static uint64_t Fold(const char* at, const unsigned char* secret) noexcept {
+#if defined(__SSE2__)
+  [[gnu::always_inline]] static __m128i Load(const void* at) noexcept {
+    return _mm_loadu_si128(static_cast<const __m128i*>(at));
+  }
+#endif
+
+  [[nodiscard]] [[gnu::always_inline]] const char* Tail() const noexcept {
+    return key_.data() + key_.size() - 16;
+  }
+
+  [[gnu::always_inline]] static uint64_t Fold(const char* at,
+                                              const unsigned char* secret) noexcept {
     return MulFold(ReadWord(at) ^ ReadWord(secret), ReadWord(at + 8) ^ ReadWord(secret + 8));
   }
 
   std::string_view key_;
-#endif
 };
 
 // The hash of a key. Always goes through MixHash before its bits are used.

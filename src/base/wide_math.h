@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -118,5 +119,12 @@ class NarrowReciprocal {
   uint64_t multiplier_ = uint64_t{1} << 63;
   uint64_t shift_ = 0;
 };
+
+// 1 / divisor, rounded up. REQUIRES: 0 < divisor < 2^53.
+[[nodiscard]] inline double ReciprocalUp(uint64_t divisor) noexcept {
+  const auto exact = static_cast<double>(divisor);
+  const double nearest = 1 / exact;
+  return std::fma(nearest, exact, -1.0) < 0 ? std::nextafter(nearest, 2.0) : nearest;
+}
 
 }  // namespace weir::base

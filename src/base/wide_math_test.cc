@@ -1,6 +1,7 @@
 #include "base/wide_math.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <gtest/gtest.h>
 
@@ -101,6 +102,24 @@ TEST(NarrowReciprocal, HoldsAtEveryEdge) {
         EXPECT_EQ(NarrowReciprocal(divisor).Divide(n), n / divisor) << n << " / " << divisor;
       }
     }
+  }
+}
+
+// As vectors divide: the product, cut off, below 2^38.
+TEST(ReciprocalUp, TimesANumberIsItsQuotientCutOff) {
+  Random random(5);
+  constexpr uint64_t kBelow = uint64_t{1} << 38;
+  for (int i = 0; i < 3'000'000; ++i) {
+    const uint64_t divisor = std::max<uint64_t>(AnyNumber(random) % kBelow, 1);
+    const double factor = ReciprocalUp(divisor);
+    const auto exact = static_cast<double>(divisor);
+    ASSERT_GE(std::fma(factor, exact, -1.0), 0) << divisor;
+    ASSERT_LT(std::fma(std::nextafter(factor, 0.0), exact, -1.0), 0) << divisor << ": the least";
+    const uint64_t any = AnyNumber(random) % kBelow;
+    const uint64_t multiple = any / divisor * divisor;
+    const uint64_t n = random.OneIn(2) || multiple == 0 ? any : multiple - random.Below(2);
+    ASSERT_EQ(static_cast<uint64_t>(static_cast<double>(n) * factor), n / divisor)
+        << n << " / " << divisor;
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include "weir/decision.h"
 
 #include "algorithm/plan.h"
+#include "base/key_hash.h"
 #include "store/memory/binding.h"
 
 namespace weir::store {
@@ -53,10 +55,20 @@ struct Answer {
     }
   }
 
-  // What is known before the state is seen. An answer has this and one of the ends.
+  // What is known before the state is seen, and that nothing is left. An answer has this and one of
+  // the ends.
   [[gnu::always_inline]] static void Begin(uint32_t limit, uint32_t charged,
                                            Decision& out) noexcept {
-    out.limit = limit;
+    if constexpr (std::endian::native == std::endian::little) {
+      // Both in one store, which no compiler makes of them.
+      static_assert(offsetof(Decision, remaining) == offsetof(Decision, limit) + sizeof limit);
+      const uint64_t limit_and_nothing = limit;
+      std::memcpy(reinterpret_cast<char*>(&out) + offsetof(Decision, limit), &limit_and_nothing,
+                  sizeof limit_and_nothing);
+    } else {
+      out.limit = limit;
+      out.remaining = 0;
+    }
     out.charged = charged;
   }
 
@@ -73,14 +85,18 @@ struct Answer {
     Label(Outcome::kAllowed, Basis::kStore, out);
   }
 
-  // REQUIRES: the cost does not fit, and could.
+  // REQUIRES: the cost does not fit, and could; Begin.
   [[gnu::always_inline]] static void EndDenied(const Plan& plan, const State& state, const Now& now,
                                                uint64_t cost, uint64_t retry_ns,
                                                Decision& out) noexcept {
     out.retry_after = algorithm::ToDuration(retry_ns);
     out.reset_after = algorithm::ToDuration(Algo::ResetNs(plan, state, now));
     // Where one unit does not fit nothing is left, and most ask for one.
-    out.remaining = cost == 1 ? 0 : static_cast<uint32_t>(Algo::Available(plan, state, now));
+    if (cost != 1) [[unlikely]] {
+      const Plan* again = &plan;
+      base::WorkOut(again);  // or what this needs of it would be kept for all
+      out.remaining = static_cast<uint32_t>(Algo::Available(*again, state, now));
+    }
     out.charged = 0;
     Label(Outcome::kDenied, Basis::kStore, out);
   }

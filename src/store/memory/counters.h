@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/in_place.h"
 #include "base/thread_index.h"
 
 namespace weir::store {
@@ -70,12 +71,7 @@ class Counters {
 
   // REQUIRES: the counter is in the calling thread's own cell.
   [[gnu::always_inline]] static void Increment(std::atomic<uint64_t>& value) noexcept {
-#if defined(__x86_64__)
-    // The same in one instruction, which compilers do not make of it.
-    asm("addq $1, %0" : "+m"(value) : : "cc");
-#else
-    value.store(value.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-#endif
+    base::Increment(value);
   }
 
   [[nodiscard]] uint64_t Sum(std::atomic<uint64_t> CounterCell::* counter) const noexcept {

@@ -166,14 +166,11 @@ struct Eight<CompactLayout, algorithm::Gcra<algorithm::CompactTicks>> : EightKey
   // REQUIRES: a bucket in compact slots, 0 < cost <= burst.
   [[gnu::always_inline]] WEIR_TARGET static Question Ask(const algorithm::Plan& plan, uint64_t tick,
                                                          uint64_t cost) noexcept {
-    const __m512d unit = _mm512_set1_pd(static_cast<double>(plan.emission));
-    const __m512d per_unit =
-        _mm512_div_round_pd(_mm512_set1_pd(1), unit, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
     return {.tick = tick,
             .paid = cost * plan.emission,
             .tolerance = plan.tolerance,
             .generation_mark = plan.generation_mark,
-            .per_unit = _mm512_cvtsd_f64(per_unit),
+            .per_unit = plan.per_unit,
             .limit = plan.burst,
             .cost = static_cast<uint32_t>(cost)};
   }

@@ -10,10 +10,11 @@
 #include "algorithm/gcra_queue.h"
 #include "algorithm/min_gap.h"
 #include "algorithm/sliding_window.h"
+#include "store/memory/attempt.h"
 #include "store/memory/engine.h"
 #include "store/memory/give_back.h"
 #include "store/memory/lease_engine.h"
-#include "store/memory/no_eights.h"
+#include "store/memory/no_vectors.h"
 
 #define WEIR_ISA avx2
 #define WEIR_TARGET [[gnu::target("avx2,bmi,bmi2,prfchw")]]
@@ -74,6 +75,9 @@ struct Matcher {
 
 template <class Layout, class Algo>
 using Eight = NoEights<Layout, Algo>;
+
+template <class Layout, class Algo>
+using Single = NoSingle<Layout, Algo>;
 
 }  // namespace
 

@@ -16,6 +16,7 @@
 #include "algorithm/gcra_queue.h"
 #include "algorithm/min_gap.h"
 #include "algorithm/sliding_window.h"
+#include "store/memory/attempt.h"
 #include "store/memory/engine.h"
 #include "store/memory/give_back.h"
 #include "store/memory/lease_engine.h"
@@ -24,6 +25,7 @@
 #define WEIR_TARGET [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,prfchw")]]
 
 #include "store/memory/eight_avx512.h"
+#include "store/memory/single_avx512.h"
 
 namespace weir::store::avx512 {
 

@@ -61,7 +61,7 @@ struct Batch {
       const std::string_view key = keys[i];
       uint64_t key_hash = 0;
       if (base::UsualKey::Fits(key) && !base::UsualKey(key).HasNul()) [[likely]] {
-        key_hash = base::UsualKey(key).Hash(store.secret);
+        key_hash = base::UsualKey(key).Hash(base::drawn_secret);
       } else if (const Problem problem = CheckKey(store, key); problem == Problem::kNone) {
         key_hash = base::HashKey(key, store.secret);
       } else {
@@ -119,7 +119,7 @@ struct Batch {
     const uint64_t wanted = Layout::Wanted(hash, binding.id, plan);
     if (result == AtHome::kElsewhere && wanted != 0) [[likely]] {
       Reply::Begin(plan.burst, static_cast<uint32_t>(cost), out);
-      result = One::DecideAtHome(*binding.store, plan, line, wanted, now, cost, out);
+      result = Home<Layout, Algo>::Decide(*binding.store, plan, line, wanted, now, cost, out);
     }
     return result;
   }

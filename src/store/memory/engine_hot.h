@@ -9,24 +9,11 @@
 // before it. Only these functions are compiled for the instruction set; all that they call is built
 // for the baseline, so no instruction can leak into code that other processors run.
 
+#include "store/memory/engine_home.h"
+
 namespace weir::store::WEIR_ISA {
 
 namespace {
-
-// What became of a key on its home line. kElsewhere, kLost, kHeld: nothing has happened yet, decide
-// the long way; somebody else was faster if kLost, there is a lease to be seen to if kHeld.
-enum class AtHome { kAllowed, kDenied, kElsewhere, kLost, kHeld };
-
-// What is above the payload means nothing here, which saves some policies a step.
-template <class Algo>
-[[gnu::always_inline]] inline uint64_t SaveLow(const Plan& plan, const typename Algo::State& state,
-                                               const typename Algo::Now& now) noexcept {
-  if constexpr (requires { Algo::SaveLow(plan, state, now); }) {
-    return Algo::SaveLow(plan, state, now);
-  } else {
-    return Algo::Save(plan, state, now);
-  }
-}
 
 template <class Layout, class Algo>
 struct Hot {
@@ -36,64 +23,6 @@ struct Hot {
   using Leased = Leases<Layout, Algo>;
   using State = typename Algo::State;
   using Now = typename Algo::Now;
-
-  // The common case, inlined: the key is on its home line, its state was written under the current
-  // plan and nobody else is charging it. REQUIRES: 0 < cost <= burst, and Reply::Begin.
-  [[gnu::always_inline]] WEIR_TARGET static AtHome DecideAtHome(const SharedState& store,
-                                                                const Plan& plan, Line& line,
-                                                                uint64_t wanted, const Now& now,
-                                                                uint64_t cost,
-                                                                Decision& out) noexcept {
-    const unsigned matches = Matcher::template Match<Layout, Layout::kWantedMask>(line, wanted);
-    if (matches == 0) [[unlikely]] {
-      return AtHome::kElsewhere;
-    }
-    const auto slot = static_cast<unsigned>(std::countr_zero(matches));
-    const Current current = Layout::ReadCurrent(line, slot, wanted, plan.generation_mark);
-    if (!current.wanted) [[unlikely]] {
-      return AtHome::kElsewhere;
-    }
-    State state = Algo::Load(plan, current.value, now);
-    if (!Algo::Take(plan, state, cost)) {
-      if (!Layout::StillCurrent({current.word, current.value})) [[unlikely]] {
-        return AtHome::kElsewhere;
-      }
-      AnswerDenied(plan, state, current.value, now, cost, out);
-      return MayDeny(store, current) ? AtHome::kDenied : AtHome::kElsewhere;
-    }
-    // The answer is complete before the swap, so that nothing of it is kept in a register across.
-    // If the swap fails, all of it is written anew. It reads the plan again, rather than keep what
-    // the charge was compared with: with that, a frame would be needed.
-    uint64_t desired = WithPayload<Layout>(current, SaveLow<Algo>(plan, state, now));
-    const Plan* again = &plan;
-    base::WorkOut(desired);
-    base::WorkOut(again);
-    Reply::EndAllowed(*again, state, now, Reply::Left(*again, state, now), out);
-    if (!Replace(current, desired) || !Layout::StillOwned(line, slot, wanted)) [[unlikely]] {
-      return AtHome::kLost;
-    }
-    return AtHome::kAllowed;
-  }
-
-  // The end of a denial. The state is worked out again from what is kept anyway, rather than kept
-  // for this; all but a bucket's wait, which was on its way when the charge did not fit.
-  [[gnu::always_inline]] static void AnswerDenied(const Plan& plan, const State& state,
-                                                  uint64_t low, const Now& now, uint64_t cost,
-                                                  Decision& out) noexcept {
-    const Plan* again = &plan;
-    base::WorkOut(again);
-    base::WorkOut(low);
-    if constexpr (requires { Algo::LoadRefused(plan, low, now); }) {
-      uint64_t retry_ns = Algo::RetryNs(plan, state, now, cost);
-      base::WorkOut(retry_ns);
-      Reply::EndDenied(*again, Algo::LoadRefused(*again, low, now), now, out.charged, retry_ns,
-                       out);
-    } else {
-      const State refused = Algo::Load(*again, low, now);
-      Reply::EndDenied(*again, refused, now, out.charged,
-                       Algo::RetryNs(*again, refused, now, out.charged), out);
-    }
-  }
 
   // Whether a search for the key ends on its home line without it.
   [[gnu::always_inline]] WEIR_TARGET static bool Absent(Line& line, uint64_t identity) noexcept {
@@ -168,13 +97,6 @@ struct Hot {
     DecideAnywhere(binding, key, now_ns, cost, out);
   }
 
-  // Whether a denial by this state, on its home line, may stand: no units of that line's keys are
-  // out on lease.
-  [[gnu::always_inline]] static bool MayDeny(const SharedState& store,
-                                             const Current& current) noexcept {
-    return !Leased::kUsable || store.leases.marks.Quiet(current.word);
-  }
-
   static void Tally(const Binding& binding, const Decision& decision) noexcept {
     binding.store->counters.Get().Add(
         decision.allowed() ? &CounterCell::allowed : &CounterCell::denials, 1);
@@ -224,7 +146,7 @@ struct Hot {
     if constexpr (!Algo::kUsesWindows) {
       base::WorkOut(now.tick);
     }
-    switch (DecideAtHome(store, plan, line, wanted, now, cost, out)) {
+    switch (Home<Layout, Algo>::Decide(store, plan, line, wanted, now, cost, out)) {
       [[likely]] case AtHome::kAllowed:
         Counters::Increment(CellOf(store).allowed);
         return true;
@@ -303,20 +225,18 @@ struct Hot {
     return TryHoldingAnew(binding, hash, now, cost, out);
   }
 
-  // The first half: from the hash to what else can still send a question the long way.
-  [[gnu::always_inline]] WEIR_TARGET static bool TryHashed(const Binding& binding,
-                                                           SharedState& store, uint64_t hash,
+  // The first half: from the hash to what else can still send a question the long way. REQUIRES:
+  // Counters::HasOwn().
+  [[gnu::always_inline]] WEIR_TARGET static bool TryHashed(const Binding& binding, uint64_t hash,
                                                            Timestamp now, uint64_t cost,
                                                            Decision& out) noexcept {
-    if (!Counters::HasOwn()) [[unlikely]] {
-      return TryHolding(binding, hash, now, cost, out);
-    }
     Line* line = &binding.homes.Of(hash);
     base::WorkOut(line);
     // As early as can be, so that it is still within the window of instructions when the decisions
     // before this one wait for theirs. For reading: a key that is denied on several processors
     // would otherwise go from one to the other.
     __builtin_prefetch(line, 0, 3);
+    SharedState& store = *binding.store;
     const Plan& plan = binding.plan();
     const TableClock& clock = store.clock;
     const uint64_t now_ns = clock.ToStore(now);
@@ -332,7 +252,7 @@ struct Hot {
   [[gnu::noinline]] WEIR_TARGET static bool TryPrepared(Binding& binding, uint64_t hash,
                                                         Timestamp now, uint64_t cost,
                                                         Decision& out) noexcept {
-    return TryHashed(binding, *binding.store, hash, now, cost, out);
+    return TryHashed(binding, hash, now, cost, out);
   }
 
   // Reading a clock waits for all loads before it, but not for what is being fetched: so the line
@@ -358,12 +278,26 @@ struct Hot {
     return base::MixHash(base::HashKey(key, binding.store->secret), binding.salt);
   }
 
-  // Keys of other lengths: the same with a frame, for the hash is a call.
+  // The same with a frame, for the hash is a call: keys of other lengths.
   [[gnu::noinline]] WEIR_TARGET static bool TryCheckOther(Binding& binding, std::string_view key,
                                                           Timestamp now, uint64_t cost,
                                                           Decision& out) noexcept {
-    return CheckKey(*binding.store, key) == Problem::kNone &&
-           TryHashed(binding, *binding.store, HashFor(binding, key), now, cost, out);
+    if (CheckKey(*binding.store, key) != Problem::kNone) [[unlikely]] {
+      return false;
+    }
+    return TryCheckHashed(binding, base::HashKey(key, binding.store->secret), now, cost, out);
+  }
+
+  // A usual key, asked for by a thread that holds leases.
+  [[gnu::noinline]] WEIR_TARGET static bool TryCheckHolding(Binding& binding, std::string_view key,
+                                                            Timestamp now, uint64_t cost,
+                                                            Decision& out) noexcept {
+    const base::UsualKey usual(key);
+    if (Matcher::HasNul(usual)) [[unlikely]] {
+      return TryCheckOther(binding, key, now, cost, out);
+    }
+    const uint64_t key_hash = usual.Hash(base::drawn_secret);
+    return TryHolding(binding, base::MixHash(key_hash, binding.salt), now, cost, out);
   }
 
   [[gnu::noinline]] WEIR_TARGET static bool TryCheckOtherNow(Binding& binding, std::string_view key,
@@ -379,13 +313,15 @@ struct Hot {
     if (!base::UsualKey::Fits(key)) [[unlikely]] {
       return TryCheckOther(binding, key, now, cost, out);
     }
+    if (!Counters::HasOwn()) [[unlikely]] {
+      return TryCheckHolding(binding, key, now, cost, out);
+    }
     const base::UsualKey usual(key);
     if (Matcher::HasNul(usual)) [[unlikely]] {
       return TryCheckOther(binding, key, now, cost, out);
     }
-    SharedState& store = *binding.store;
-    const uint64_t hash = base::MixHash(usual.Hash(store.secret), binding.salt);
-    return TryHashed(binding, store, hash, now, cost, out);
+    const uint64_t hash = base::MixHash(usual.Hash(base::drawn_secret), binding.salt);
+    return TryHashed(binding, hash, now, cost, out);
   }
 
   WEIR_TARGET static bool TryCheckNow(Binding& binding, std::string_view key, uint64_t cost,
@@ -397,7 +333,7 @@ struct Hot {
     if (Matcher::HasNul(usual)) [[unlikely]] {
       return TryCheckOtherNow(binding, key, cost, out);
     }
-    const uint64_t hash = base::MixHash(usual.Hash(binding.store->secret), binding.salt);
+    const uint64_t hash = base::MixHash(usual.Hash(base::drawn_secret), binding.salt);
     return TryHashedNow(binding, hash, cost, out);
   }
 

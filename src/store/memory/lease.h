@@ -16,6 +16,7 @@
 #include "weir/decision.h"
 #include "weir/time.h"
 
+#include "base/in_place.h"
 #include "base/mutex.h"
 #include "base/spin_lock.h"
 #include "base/thread_index.h"
@@ -99,7 +100,7 @@ class LeaseMarks {
 
   // 0: no lease for a long time, if ever. By any word of the home line.
   [[nodiscard]] [[gnu::always_inline]] bool Quiet(const Word* of_home) const noexcept {
-    return words_[IndexOf(of_home)].load(std::memory_order_acquire) == 0;
+    return base::IsZeroAcquired(words_[IndexOf(of_home)]);
   }
 
   [[nodiscard]] static bool AnyOut(uint64_t word) noexcept { return word % kChange != 0; }

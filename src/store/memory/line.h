@@ -107,8 +107,15 @@ struct CompactLayout {
 
   // What the words of a line are compared with; 0 for the odd key that goes the long way.
   static uint64_t Wanted(uint64_t hash, uint32_t, const algorithm::Plan& plan) noexcept {
-    const uint64_t tag = hash & base::LowBits(kTagBits);
-    return tag != 0 ? tag << (kPayloadBits + 2) | plan.generation_mark : 0;
+    const uint64_t tag = hash << (64 - kTagBits);  // the same bits, and no constant
+    if (tag == 0) [[unlikely]] {
+      return 0;
+    }
+    const uint64_t wanted = tag >> 1 | plan.generation_mark;
+    if (wanted == 0) {
+      __builtin_unreachable();  // or who compares the answer with 0 does so twice
+    }
+    return wanted;
   }
 
   [[gnu::always_inline]] static Current ReadCurrent(Line& line, unsigned slot, uint64_t wanted,

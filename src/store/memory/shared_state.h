@@ -32,7 +32,7 @@ struct SharedState {
 
   // Constant after construction.
   const MemoryOptions options;
-  const base::HashSecret secret;
+  const base::HashSecret& secret;  // of the process
   Simd simd;
   std::unique_ptr<Table> tables[2];  // by SlotKind; nullptr if the options gave it no memory
   std::unique_ptr<Records> records;  // nullptr likewise

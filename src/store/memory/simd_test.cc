@@ -149,9 +149,11 @@ std::vector<std::string> KeysOfAllKinds() {
   return keys;
 }
 
-// The plain code asked one by one, the other in batches in which keys stand more than once, under
-// buckets of every size: all answers are alike, and so are the states.
-void CompareBatches(Simd simd) {
+enum class Asked { kInBatches, kOneByOne };
+
+// The plain code asked one by one, the other in batches in which keys stand more than once or one
+// by one too, under buckets of every size: all answers are alike, and so are the states.
+void CompareBuckets(Simd simd, Asked asked) {
   const std::vector<std::string> keys = KeysOfAllKinds();
   const size_t usual = keys.size() - 300;
   uint64_t random = 11;
@@ -185,7 +187,15 @@ void CompareBatches(Simd simd) {
       }
       const uint64_t cost =
           (bits >> 32) % 4 == 0 ? Next(random) % (burst + 2) : 1 + Next(random) % (burst / 8 + 1);
-      wider.limiter.CheckMany(batch, decisions, cost);
+      if (asked == Asked::kInBatches) {
+        wider.limiter.CheckMany(batch, decisions, cost);
+      } else {
+        const Timestamp now = wider.limiter.Now();
+        for (size_t i = 0; i < batch.size(); ++i) {
+          decisions[i] = i % 2 == 0 ? wider.limiter.Check(batch[i], now, cost)
+                                    : wider.limiter.Check(batch[i], cost);
+        }
+      }
       for (size_t i = 0; i < batch.size(); ++i) {
         const Decision one = plain.limiter.Check(batch[i], cost);
         ASSERT_TRUE(Same(one, decisions[i])) << i << " of " << batch.size() << ", cost " << cost;
@@ -214,18 +224,20 @@ void CompareBatches(Simd simd) {
   EXPECT_LT(lost_races, decided / 1000);
 }
 
-TEST(Simd, BatchesAreDecidedAsThePlainCodeDoesOneByOne) {
+TEST(Simd, BucketsAreDecidedAsThePlainCodeDoes) {
   for (const Simd simd : {Simd::kScalar, Simd::kAvx2, Simd::kAvx512}) {
-    SCOPED_TRACE(static_cast<int>(simd));
-    if (HasSimd(simd)) {
-      CompareBatches(simd);
+    for (const Asked asked : {Asked::kInBatches, Asked::kOneByOne}) {
+      SCOPED_TRACE(static_cast<int>(simd));
+      if (HasSimd(simd)) {
+        CompareBuckets(simd, asked);
+      }
     }
   }
 }
 
-// Decides the same few keys in batches on several threads: each gets its burst, to the unit.
-// Returns how often they got in one another's way.
-uint64_t RacesOfBatches(Simd simd) {
+// Decides the same few keys on several threads: each gets its burst, to the unit. Returns how often
+// they got in one another's way.
+uint64_t Races(Simd simd, Asked asked) {
   constexpr int kThreads = 4;
   constexpr size_t kKeys = 24;
   constexpr uint32_t kBurst = 20'000;
@@ -251,11 +263,17 @@ uint64_t RacesOfBatches(Simd simd) {
         std::this_thread::yield();
       }
       // Twice what there is to be had.
-      for (size_t asked = 0; asked < 2 * kKeys * kBurst / kThreads; asked += batch.size()) {
+      for (size_t done = 0; done < 2 * kKeys * kBurst / kThreads; done += batch.size()) {
         for (std::string_view& key : batch) {
           key = keys[Next(random) % kKeys];
         }
-        limiter.CheckMany(batch, decisions);
+        if (asked == Asked::kInBatches) {
+          limiter.CheckMany(batch, decisions);
+        } else {
+          const Timestamp now = limiter.Now();
+          std::transform(batch.begin(), batch.end(), decisions.begin(),
+                         [&](std::string_view key) { return limiter.Check(key, now); });
+        }
         for (const Decision& decision : decisions) {
           mine += decision.charged;
         }
@@ -271,15 +289,17 @@ uint64_t RacesOfBatches(Simd simd) {
 }
 
 // On a busy machine threads may run one after the other, so they get more than one chance to meet.
-TEST(Simd, BatchesOfSeveralThreadsGetTheBurstExactly) {
+TEST(Simd, SeveralThreadsGetTheBurstExactly) {
   for (const Simd simd : {Simd::kScalar, Simd::kAvx2, Simd::kAvx512}) {
-    SCOPED_TRACE(static_cast<int>(simd));
-    if (HasSimd(simd)) {
-      uint64_t races = 0;
-      for (int round = 0; round < 500 && races == 0; ++round) {
-        races = RacesOfBatches(simd);
+    for (const Asked asked : {Asked::kInBatches, Asked::kOneByOne}) {
+      SCOPED_TRACE(static_cast<int>(simd));
+      if (HasSimd(simd)) {
+        uint64_t races = 0;
+        for (int round = 0; round < 500 && races == 0; ++round) {
+          races = Races(simd, asked);
+        }
+        EXPECT_GT(races, 0U);
       }
-      EXPECT_GT(races, 0U);
     }
   }
 }

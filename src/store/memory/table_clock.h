@@ -12,6 +12,8 @@
 
 #include "weir/time.h"
 
+#include "base/in_place.h"
+
 namespace weir::store {
 
 class TableClock {
@@ -30,8 +32,7 @@ class TableClock {
 
   [[nodiscard]] uint64_t ToStore(Timestamp now) const noexcept {
     // Relaxed: the origin moves only when the source is set back, and then stands alone.
-    return static_cast<uint64_t>(now.time_since_epoch().count()) -
-           origin_ns_.load(std::memory_order_relaxed);
+    return base::Less(static_cast<uint64_t>(now.time_since_epoch().count()), origin_ns_);
   }
 
   [[nodiscard]] uint64_t ReadSource() const noexcept { return ToStore(source_.Now()); }
@@ -52,7 +53,7 @@ class TableClock {
 
   // False: ask the housekeeping to refresh the clock, then look again with Near.
   [[nodiscard]] bool Accepts(uint64_t now_ns) const noexcept {
-    return now_ns - floor_ns() <= accepted_span_ns_;
+    return base::LessAcquired(now_ns, floor_ns_) <= accepted_span_ns_;
   }
 
   // Whether a stamp that Accepts turned away may pass while another thread refreshes the clock.

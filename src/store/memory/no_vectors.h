@@ -1,4 +1,4 @@
-// For engines without code that decides eight keys at once (eight_avx512.h has some).
+// For engines without code that decides in vectors (eight_avx512.h and single_avx512.h are such).
 #pragma once
 
 namespace weir::store {
@@ -9,6 +9,11 @@ struct NoEights {
   static constexpr bool kDecides = false;
   struct Question {};
   struct Found {};
+};
+
+template <class Layout, class Algo>
+struct NoSingle {
+  static constexpr bool kDecides = false;
 };
 
 }  // namespace weir::store
