@@ -39,8 +39,9 @@ constexpr size_t kThreads = 2;
 // very table: speed is not bought with memory that the rows on memory do not show.
 constexpr size_t kBucketBytes = 15;
 
-// In how many parts the races for one key are spread over the suite.
-constexpr int kOneKeyParts = 6;
+// In how many parts the races of the bars are spread over the suite: a neighbour who is busy for
+// ten seconds shall not be what one row shows and no other.
+constexpr int kParts = 6;
 
 constexpr const char* kMutexMap = "mutex map";
 constexpr const char* kGo = "Go x/time/rate";
@@ -55,28 +56,39 @@ struct Options {
 using Keys = std::span<const std::string_view>;
 
 // Five million keys, so that nearly every decision meets memory that is in no cache.
-void MeasureManyKeys(const Rows& rows, const Options& options, Limiter& limiter, MutexMap& map) {
-  RandomLines lines(kManyKeys * kBucketBytes);
-  std::vector<Contender> contenders;
-  contenders.push_back(
-      OnRandomKeys(kThreads, kManyKeys, 1, [&](Keys keys) { return Ours::Batch(limiter, keys); }));
-  contenders.push_back(Contender(kThreads, [&](size_t count) {
-    return RunThreads(kThreads, [&](size_t) { lines.Touch(count); });
-  }));
-  contenders.push_back(OnRandomKeys(kThreads, kManyKeys, 1,
-                                    [&](Keys keys) { return Ours::OneByOne(limiter, keys); }));
-  contenders.push_back(
-      OnRandomKeys(kThreads, kManyKeys, 1, [&](Keys keys) { return Theirs::OneByOne(map, keys); }));
-  contenders.push_back(OnRandomKeys(kThreads, kManyKeys, 1,
-                                    [&](Keys keys) { return Ours::WithClock(limiter, keys); }));
-  contenders.push_back(OnRandomKeys(kThreads, kManyKeys, 1,
-                                    [&](Keys keys) { return Theirs::WithClock(map, keys); }));
-  const std::vector<Rate> rates = Race(std::move(contenders), options.effort).Finish();
-  rows.PrintBest("batch, 5M keys, 2 threads", rates[0], kMutexMap, rates[3], 32);
-  rows.PrintBest("batch, 5M keys, 2 threads", rates[0], "floor: locked RMW", rates[1], 0.5);
-  rows.PrintBest("Check(key, now), 5M keys, 2 threads", rates[2], kMutexMap, rates[3], 12);
-  rows.PrintBest("Check(key), 5M keys, 2 threads", rates[4], kMutexMap, rates[5], 4.5);
-}
+class ManyKeys {
+ public:
+  ManyKeys(const Effort& effort, Limiter& limiter, MutexMap& map) {
+    const auto on_all = [](auto decide) { return OnRandomKeys(kThreads, kManyKeys, 1, decide); };
+    std::vector<Contender> contenders;
+    contenders.push_back(on_all([&](Keys keys) { return Ours::Batch(limiter, keys); }));
+    contenders.push_back(Contender(kThreads, [this](size_t count) {
+      return RunThreads(kThreads, [&](size_t) { lines_.Touch(count); });
+    }));
+    contenders.push_back(on_all([&](Keys keys) { return Ours::OneByOne(limiter, keys); }));
+    contenders.push_back(on_all([&](Keys keys) { return Theirs::OneByOne(map, keys); }));
+    contenders.push_back(on_all([&](Keys keys) { return Ours::WithClock(limiter, keys); }));
+    contenders.push_back(on_all([&](Keys keys) { return Theirs::WithClock(map, keys); }));
+    race_.emplace(std::move(contenders), effort);
+  }
+
+  ManyKeys(const ManyKeys&) = delete;
+  ManyKeys& operator=(const ManyKeys&) = delete;
+
+  [[nodiscard]] Race& race() { return *race_; }
+
+  void Print(const Rows& rows) {
+    const std::vector<Rate> rates = race_->Finish();
+    rows.PrintBest("batch, 5M keys, 2 threads", rates[0], kMutexMap, rates[3], 32);
+    rows.PrintBest("batch, 5M keys, 2 threads", rates[0], "floor: locked RMW", rates[1], 0.5);
+    rows.PrintBest("Check(key, now), 5M keys, 2 threads", rates[2], kMutexMap, rates[3], 12);
+    rows.PrintBest("Check(key), 5M keys, 2 threads", rates[4], kMutexMap, rates[5], 4.5);
+  }
+
+ private:
+  RandomLines lines_{kManyKeys * kBucketBytes};
+  std::optional<Race> race_;
+};
 
 // `allowed_bytes` is the bar. The row is printed only when every key is really there.
 double PrintMemory(const Rows& rows, const std::string& what, Limiter& limiter,
@@ -199,44 +211,44 @@ Options ParseOptions(int argc, char** argv) {
 
 void RunSuite(const Options& options) {
   const Rows rows("library");
+  const std::string memory = "bytes per live key, token bucket";
+  Limiter limiter = FilledLimiter(BucketQuota(), kManyKeys * kBucketBytes, kThreads, kManyKeys);
+  const double bytes = PrintMemory(rows, memory, limiter, 16);
+  if (!limiter.store()->Stats().huge_pages) {
+    std::fprintf(stderr, "library_bench: the table was given no huge pages: expect less\n");
+  }
+  const size_t before = ResidentBytes();
+  MutexMap map(std::chrono::nanoseconds(kInterval).count(), kBurst);
+  Fill(kThreads, kManyKeys, [&](Keys keys) { return Theirs::OneByOne(map, keys); });
+  rows.Print(
+      {.what = memory,
+       .unit = "B/key",
+       .better = Better::kLess,
+       .ours = bytes,
+       .peer = kMutexMap,
+       .theirs = static_cast<double>(ResidentBytes() - before) / static_cast<double>(map.size())});
+  ManyKeys many(options.effort, limiter, map);
   DeniedKey denied(options.effort, kThreads);
   HotKey hot(options.effort, kThreads);
-  auto one_key = [&, part = 0]() mutable {
+  auto spread = [&, part = 0]() mutable {
     ++part;
-    denied.RunUpTo(part, kOneKeyParts);
-    hot.RunUpTo(part, kOneKeyParts);
-  };
-  {
-    const std::string memory = "bytes per live key, token bucket";
-    Limiter limiter = FilledLimiter(BucketQuota(), kManyKeys * kBucketBytes, kThreads, kManyKeys);
-    const double bytes = PrintMemory(rows, memory, limiter, 16);
-    if (!limiter.store()->Stats().huge_pages) {
-      std::fprintf(stderr, "library_bench: the table was given no huge pages: expect less\n");
+    for (Race* race : {&many.race(), &denied.race(), &hot.race()}) {
+      race->RunUpTo(part, kParts);
     }
-    const size_t before = ResidentBytes();
-    MutexMap map(std::chrono::nanoseconds(kInterval).count(), kBurst);
-    Fill(kThreads, kManyKeys, [&](Keys keys) { return Theirs::OneByOne(map, keys); });
-    rows.Print({.what = memory,
-                .unit = "B/key",
-                .better = Better::kLess,
-                .ours = bytes,
-                .peer = kMutexMap,
-                .theirs = static_cast<double>(ResidentBytes() - before) /
-                          static_cast<double>(map.size())});
-    MeasureManyKeys(rows, options, limiter, map);
-    one_key();
-    MeasureLatency(rows, limiter, map);
-    one_key();
-    MeasureSketch(rows, options.effort, limiter, kManyKeys, kThreads);
-  }
-  one_key();
+  };
+  spread();
+  MeasureLatency(rows, limiter, map);
+  spread();
+  MeasureSketch(rows, options.effort, limiter, kManyKeys, kThreads);
+  spread();
   MeasureCollisions(rows);
   MeasureWindowMemory(rows);
-  one_key();
+  spread();
   MeasureHolds(rows, options.effort);
-  one_key();
+  spread();
   MeasureSlidingLog(rows, options.effort);
-  one_key();
+  spread();
+  many.Print(rows);
   denied.Print(rows);
   hot.Print(rows);
   MeasureOtherLanguages(rows, options);

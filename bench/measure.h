@@ -3,8 +3,9 @@
 // short runs of the same length for all, and the best run of each contender counts: a disturbance
 // lengthens a run and never shortens it, and all have had the same number of chances to be left
 // alone. Where threads contend for one thing that is not so: a thread that is held up leaves the
-// others undisturbed. There the median run counts, and the turns are spread over the whole suite:
-// how two threads get on with one lock changes by a factor of two from second to second.
+// others undisturbed. There the median run counts. The turns of a race may be spread over the whole
+// suite: a neighbour can be busy for longer than a race takes, and how two threads get on with one
+// lock changes by a factor of two from second to second.
 #pragma once
 
 #include <pthread.h>

@@ -68,7 +68,7 @@ class DeniedKey {
   DeniedKey(const DeniedKey&) = delete;
   DeniedKey& operator=(const DeniedKey&) = delete;
 
-  void RunUpTo(int part, int parts) { race_->RunUpTo(part, parts); }
+  [[nodiscard]] Race& race() { return *race_; }
 
   void Print(const Rows& rows) {
     const std::vector<Rate> rates = race_->Finish();
@@ -98,7 +98,7 @@ class HotKey {
   HotKey(const HotKey&) = delete;
   HotKey& operator=(const HotKey&) = delete;
 
-  void RunUpTo(int part, int parts) { race_->RunUpTo(part, parts); }
+  [[nodiscard]] Race& race() { return *race_; }
 
   void Print(const Rows& rows) {
     const std::vector<Rate> rates = race_->Finish();
