@@ -51,7 +51,9 @@ void SetBucket(const Quota& quota, Plan& plan, uint64_t emission) {
   plan.debt_max = 2 * plan.tolerance;
   plan.undelayed = emission * quota.undelayed();
   plan.per_emission = base::NarrowReciprocal(emission);
-  plan.per_unit = base::ReciprocalUp(emission);
+  if (plan.slot == SlotKind::kCompact) {
+    plan.per_unit = base::ReciprocalUp(emission);
+  }
 }
 
 // The limit nearest to one that is too fast. Up to kEmissionMin every limit is met; beyond it only

@@ -54,7 +54,7 @@ struct Plan {
   uint64_t tolerance = 0;  // burst * emission: how far ahead of schedule a key may run
   uint64_t debt_max = 0;   // how much overdraft is remembered
   base::NarrowReciprocal per_emission;
-  double per_unit = 0;  // 1 / emission rounded up, for those who count in vectors
+  double per_unit = 0;  // compact slots: 1 / emission rounded up, for those who count in vectors
 
   // Windows.
   uint64_t window_ns = 0;

@@ -6,6 +6,7 @@
 //   Matcher       with Match<Layout, kMask>(line, wanted): a bit per slot whose identity, under
 //                 the mask, is the wanted one; and HasNul(key)
 //   Eight         code for eight keys at once, or NoEights
+//   Single        code for one key in vectors, or NoSingle
 // before it. Only these functions are compiled for the instruction set; all that they call is built
 // for the baseline, so no instruction can leak into code that other processors run.
 
@@ -364,6 +365,7 @@ struct Hot {
       Counters::Increment(binding.store->counters.Own().allowed);
       return true;
     }
+    Reply::Begin(plan.burst, static_cast<uint32_t>(cost), out);
     return Finish(binding, *binding.store, plan, line, hash, now_ns, cost, out);
   }
 
