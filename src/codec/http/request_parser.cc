@@ -81,11 +81,13 @@ size_t RequestParser::LineEndMax(LineKind kind) const noexcept {
   return head_complete() ? most : std::min(most, limits_.head_bytes_max - size_t{1});
 }
 
-RequestParser::Step RequestParser::FailTooLong(LineKind kind, size_t seen) {
+// Names the limit that the line passed first, which is not the one that it is seen to pass where
+// more of it has arrived.
+RequestParser::Step RequestParser::FailTooLong(LineKind kind) {
   if (kind == LineKind::kChunk) {
     return Fail(400, "The line with a chunk's size is longer than the limit.");
   }
-  if (seen - position_ <= limits_.line_bytes_max + size_t{1}) {
+  if (LineEndMax(kind) < position_ + limits_.line_bytes_max + size_t{1}) {
     return Fail(431, "The request's head is longer than the limit.");
   }
   return kind == LineKind::kRequest ? Fail(414, "The request line is longer than the limit.")
@@ -94,7 +96,7 @@ RequestParser::Step RequestParser::FailTooLong(LineKind kind, size_t seen) {
 
 RequestParser::Step RequestParser::AwaitLine(std::string_view input, LineKind kind) {
   if (input.size() > LineEndMax(kind)) {
-    return FailTooLong(kind, input.size());
+    return FailTooLong(kind);
   }
   scanned_ = static_cast<uint32_t>(input.size());
   return Step::kMore;
@@ -109,7 +111,7 @@ RequestParser::Step RequestParser::TakeLine(std::string_view input, LineKind kin
   }
   const auto end = static_cast<size_t>(static_cast<const char*>(found) - input.data());
   if (end > LineEndMax(kind)) [[unlikely]] {
-    return FailTooLong(kind, end);
+    return FailTooLong(kind);
   }
   if (end == position_ || input[end - 1] != '\r') [[unlikely]] {
     return Fail(400, "A line ends with LF alone; lines end with CR LF.");

@@ -87,7 +87,7 @@ class RequestParser {
   Step TakeLine(std::string_view input, LineKind kind, Span& line);
   Step AwaitLine(std::string_view input, LineKind kind);
   [[nodiscard]] size_t LineEndMax(LineKind kind) const noexcept;
-  Step FailTooLong(LineKind kind, size_t seen);
+  Step FailTooLong(LineKind kind);
   Step ReadRequestLine(std::string_view input);
   Step ReadTarget(std::string_view input, Span target);
   Step ReadVersion(std::string_view version);

@@ -239,6 +239,21 @@ TEST(RequestParser, HoldsTheLimitsToTheByte) {
   EXPECT_EQ(StatusOf(chunked + "ffffffff\r\n", limits), 413);
 }
 
+// Parse compares the reasons of whole and of cut input: which limit was passed first is the same.
+TEST(RequestParser, NamesTheLimitThatWasPassedFirst) {
+  const std::string head = "GET / HTTP/1.1\r\nHost: h\r\n";
+  for (const uint32_t head_bytes_max : {30U, 60U, 66U, 67U, 68U, 80U, 200U}) {
+    const RequestLimits limits{.line_bytes_max = 40, .head_bytes_max = head_bytes_max};
+    for (size_t before = 0; before < 40; before += 13) {
+      for (size_t bytes = 30; bytes < 100; ++bytes) {
+        const std::string fields = "a: " + std::string(before, 'a') + "\r\nb: ";
+        Parse(head + fields + std::string(bytes, 'b') + "\r\n\r\n", limits);
+        Parse("GET /" + std::string(bytes, 'x') + " HTTP/1.1\r\n\r\n", limits);
+      }
+    }
+  }
+}
+
 TEST(RequestParser, HasTheLimitsThatTheDocumentsName) {
   const std::string head = "GET / HTTP/1.1\r\nHost: h\r\n";
   std::string many = head;
