@@ -1,6 +1,6 @@
 // Reading or counting a shared word as part of the instruction that wants it. Compilers load an
 // atomic into a register first, and where a decision is a hundred instructions long each of them
-// counts (docs/decisions/0039). The same thing in plain C++ elsewhere, and for the thread
+// counts (docs/decisions/0040). The same thing in plain C++ elsewhere, and for the thread
 // sanitizer, which cannot see into these.
 #pragma once
 
